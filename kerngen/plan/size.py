@@ -439,6 +439,10 @@ def _excludes(first: Guard, second: Guard) -> bool:
     match first, second:
         case Compare("<", a, Literal(most)), Compare(">", b, Literal(least)):
             return a == b and most <= least + 1
+        case Compare("<=", a, Literal(most)), Compare(">", b, Literal(least)):
+            return a == b and most <= least
+        case Compare("==", a, b), Compare("!=", c, d):
+            return a == c and b == d
         case _:
             return False
 

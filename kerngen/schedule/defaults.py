@@ -5,7 +5,7 @@ on the adapter, and the first one whose guard holds runs.  For softmax along row
 
     reduce                      if m < 64 and n > 65536
     rows, 1024 lanes            if n > 16384 and the adapter has as many, and subgroups
-    rows, 512 lanes             if n > 8192 and n % 4 != 0, and the adapter has as many
+    rows, 512 lanes             if 8192 < n <= 16384, n % 4 != 0 and the adapter has as many
     rows
 """
 
@@ -48,7 +48,13 @@ from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
 from kerngen.schedule.recurrence.turn import loop_of
 from kerngen.schedule.rows.run import RowRole, Run, run_of
-from kerngen.schedule.rows.strategy import LONGEST_EDGE, fits_rows, values_held
+from kerngen.schedule.rows.shader import INVOCATIONS
+from kerngen.schedule.rows.strategy import (
+    EDGE_CHUNKS,
+    fits_rows,
+    is_reread,
+    values_held,
+)
 from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.scan.affine_form import affine_step
 from kerngen.schedule.scan.strategy import fits_scan, suits_scan
@@ -129,7 +135,8 @@ with 1024 lanes and subgroups instead of 26.5, of 4096 x 32768 262 instead of 51
 """
 
 EDGE_LANES: Final = 512
-"""How many lanes share a row of more than 8,192 single elements, which they hold in registers.
+EDGE_BOUNDS: Final = (INVOCATIONS * EDGE_CHUNKS, EDGE_LANES * EDGE_CHUNKS)
+"""How many lanes hold a row of 8,193 to 16,384 single elements in registers.
 
 On an H200, softmax of 4,000 x 10,001 takes 98 us on 512 lanes, 149 on 256, which each pass
 reads again; of 3,000 x 16,001 102 and 218.
@@ -430,8 +437,8 @@ def _on_many_lanes(
     task: Task, columns: tuple[Index, ...], *, together: int
 ) -> Iterator[ScheduleChoice]:
     """Give long rows more lanes than WebGPU promises, on adapters that have them."""
-    held, length = values_held(task.at_most(together)), domain_size(columns)
-    lanes = Symbol("adapter.invocations")
+    run, length = task.at_most(together), domain_size(columns)
+    held, lanes = values_held(run), Symbol("adapter.invocations")
     reason = "long rows, and an adapter with many lanes"
     most = LONG_LIGHT if held <= 1 else LONG_HEAVY
     guard = all_of(
@@ -439,16 +446,18 @@ def _on_many_lanes(
         compare(">=", lanes, MANY_LANES),
         compare("!=", Symbol("adapter.subgroups"), 0),
     )
-    many: Options = {"lanes": (MANY_LANES,), "subgroups": (1,)}
-    yield ScheduleChoice("rows", reason, guard, many, together)
-    if held == 1:
+    options: Options = {"lanes": (MANY_LANES,), "subgroups": (1,)}
+    yield ScheduleChoice("rows", reason, guard, options, together)
+    if held == 1 and is_reread(run):
+        reason = f"long rows of single elements, and an adapter with {EDGE_LANES} lanes"
         guard = all_of(
-            compare(">", length, LONGEST_EDGE),
+            compare(">", length, EDGE_BOUNDS[0]),
+            compare("<=", length, EDGE_BOUNDS[1]),
             compare("!=", remainder(extent_size(columns[-1].extent), LANES), 0),
             compare(">=", lanes, EDGE_LANES),
         )
-        some: Options = {"lanes": (EDGE_LANES,)}
-        yield ScheduleChoice("rows", reason, guard, some, together)
+        options = {"lanes": (EDGE_LANES,)}
+        yield ScheduleChoice("rows", reason, guard, options, together)
 
 
 def _run_together(task: Task) -> Run | None:

@@ -25,7 +25,7 @@ from typing import TypeAlias, final
 from kerngen.ir.sizes import Condition
 from kerngen.ir.strategies import OPTIONS
 from kerngen.plan.facts import Facts
-from kerngen.plan.size import ALWAYS, NEVER, Guard
+from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of
 from kerngen.plan.tree import NOTHING, Needs
 from kerngen.schedule.candidates import Candidate, Candidates
 from kerngen.schedule.choice import ScheduleChoice
@@ -200,7 +200,18 @@ class Scheduler:
                 choice.reason,
                 candidate.stages,
             )
-        return replace(made[key], guard=candidate.guard, reason=choice.reason)
+        # No call runs a variant whose condition excludes the guard.
+        possible = (
+            variant
+            for variant in made[key].variants
+            if all_of(candidate.test, variant.when) != NEVER
+        )
+        return replace(
+            made[key],
+            guard=candidate.guard,
+            variants=tuple(possible),
+            reason=choice.reason,
+        )
 
 
 def _common(sets: Iterable[frozenset[int]]) -> frozenset[int]:

@@ -35,7 +35,7 @@ The least suits rows along two dims, of 16 elements in all.
 """
 
 SMALL_BYTES = 32768
-"""The workgroup memory of Mesa's lavapipe, and of the smallest GPUs: few ways need more."""
+"""The workgroup memory of Mesa's lavapipe, on which tests run: few ways need more."""
 
 TRIES = 20
 FEW = 6
@@ -241,7 +241,7 @@ def ways(case: Case) -> Iterator[Way]:
 
 
 def all_ways() -> tuple[Way, ...]:
-    """Every way to run every standard kernel but for `large_ways`: about 3,000."""
+    """Every way to run every standard kernel but for `large_ways`: over 4,000."""
     return tuple(way for way in _every_way() if way.workgroup_bytes <= SMALL_BYTES)
 
 

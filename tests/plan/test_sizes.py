@@ -144,6 +144,11 @@ def test_conditions_that_follow_from_others_are_left_out() -> None:
         host.divides(4, N), host.ALWAYS, host.divides(4, N)
     ) == host.divides(4, N)
     assert host.all_of(host.divides(4, N), host.NEVER) == host.NEVER
+    odd, few = host.compare("!=", host.remainder(N, 4), 0), host.compare("<=", N, 9)
+    assert host.all_of(odd, host.divides(4, N)) == host.NEVER
+    assert host.all_of(host.compare(">", N, 9), few) == host.NEVER
+    assert isinstance(host.all_of(host.compare(">", N, 8), few), host.All)
+    assert isinstance(host.all_of(odd, host.divides(2, N)), host.All)
     assert isinstance(host.all_of(host.divides(4, N), host.divides(3, N)), host.All)
     assert host.divides(4, host.multiply(N, 8)) == host.ALWAYS
 

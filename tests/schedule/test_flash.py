@@ -185,7 +185,7 @@ EVERY = [
     for turn, tiles in enumerate((TILES, FEW, DEEP))
     for kind, sizes in (("some", SIZES), ("more", MORE))
 ]
-"""By default few cases are run, each in one of the two ways."""
+"""By default few cases are run, each in one of the three ways."""
 
 
 @pytest.mark.parametrize(("name", "tiles", "sizes"), EVERY)

@@ -16,20 +16,28 @@ from tests.compile import built
 
 
 @pytest.mark.parametrize(
-    ("m", "k", "n", "shared"),
+    ("kernel", "m", "k", "n", "shared"),
     [
-        (1544, 72, 3060, False),  # of few terms: on an H200 29 us so, 53 in shares
-        (1024, 100, 1852, False),  # 18 and 36
-        (1276, 132, 4044, False),  # 50 and 67
-        (286, 728, 3546, True),  # 100 and 80
-        (100, 4096, 4096, True),  # 350 and 124
-        (2048, 2048, 2048, False),  # tiles that fill the device nearly once
+        # Of few terms: on an H200 29 us so, 53 in shares.
+        (matmul_nt, 1544, 72, 3060, False),
+        (matmul_nt, 1024, 100, 1852, False),  # 18 and 36
+        (matmul_nt, 1276, 132, 4044, False),  # 50 and 67
+        (matmul_nt, 286, 728, 3546, True),  # 100 and 80
+        (matmul_nt, 100, 4096, 4096, True),  # 350 and 124
+        # Tiles that fill the device nearly once.
+        (matmul_nn, 2048, 2048, 2048, False),
     ],
 )
 def test_tiles_are_shared_where_that_pays(
-    ctx: gpu.Context, m: int, k: int, n: int, *, shared: bool
+    ctx: gpu.Context,
+    kernel: Callable[..., object],
+    m: int,
+    k: int,
+    n: int,
+    *,
+    shared: bool,
 ) -> None:
-    (choice,) = ctx.choices(matmul_nt, m=m, k=k, n=n)
+    (choice,) = ctx.choices(kernel, m=m, k=k, n=n)
     assert "stream" in choice.strategy
     assert len(choice.shaders) == 1 + shared
 
@@ -66,7 +74,7 @@ def test_tiles_are_those_that_take_least_time(
 
 SINGLY = ("singly", "singly_padded")
 SHARED = {"aligned": 2, "padded": 2, "edge": 2}
-"""How many dispatches a variant has whose tiles are shared."""
+"""The dispatches of each variant where tiles are shared."""
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,14 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.plan.adapter import AdapterInfo
+from kerngen.plan.hostmath import ceil_div
 from kerngen.plan.tree import choices_in
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.shaders import SUBGROUPS, ShaderCache, ShaderKey
+from kerngen.schedule.rows.strategy import row_options, shapes
 from kerngen.source.diagnostic import CompileError
+from kerngen_kernels.softmax import softmax
 from tests.budget import sampled
 from tests.compile import built
 
@@ -63,17 +66,52 @@ def test_so_many_lanes_share_a_row(ctx: gpu.Context, name: str, options: str) ->
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "last"),
     [
-        "a maximum, then a sum, then every element",
-        "two trailing axes",
+        ("a maximum, then a sum, then every element", 1),
+        ("two trailing axes", 6),
     ],
 )
-def test_long_rows_are_held_by_many_lanes(ctx: gpu.Context, name: str) -> None:
+def test_long_rows_are_held_by_many_lanes(
+    ctx: gpu.Context, name: str, last: int
+) -> None:
+    """Rows of `last` times as many elements as their first axis is long."""
     case = CASES[name]
     with built(case.text) as (kernel,):
         for n in (*SHORT_OF, 8193, 16_383, 16_385, 32_767, 32_768, 40_004, 40_005):
-            check(ctx, case, kernel, 2, n)
+            check(ctx, case, kernel, 2, ceil_div(n, last))
+
+
+@pytest.mark.parametrize(
+    ("n", "shader"),
+    [
+        (2047, "rows:edge_upto"),
+        (2049, "rows:edge_long"),
+        (8191, "rows:edge_long"),
+        (8193, "rows_lanes512:edge_upto16384"),
+        (16_383, "rows_lanes512:edge_upto16384"),
+        (16_384, "rows:upto16384"),
+        (16_385, "rows_lanes1024_subgroups1:edge_upto32768"),
+        (32_769, "rows_lanes1024_subgroups1:edge"),
+    ],
+)
+def test_rows_of_any_length_are_held_if_lanes_are_enough(
+    ctx: gpu.Context, n: int, shader: str
+) -> None:
+    (choice,) = ctx.choices(softmax, m=100, n=n)
+    assert choice.shaders == (f"softmax.{shader}",)
+
+
+@pytest.mark.parametrize(
+    ("held", "longest"), [(1, 8192), (2, 8192), (3, 4096), (4, 4096), (5, 2048)]
+)
+def test_lanes_hold_no_more_numbers_than_they_have_room_for(
+    held: int, longest: int
+) -> None:
+    options = row_options({})
+    lengths = [x.most or 0 for x in shapes(options, held, 2) if x.width == 1]
+    assert max(lengths) == longest
+    assert max(x.most or 0 for x in shapes(options, held, 1) if x.width == 1) == 2048
 
 
 @pytest.mark.parametrize("kind", ["sum", "max", "min", "prod"])

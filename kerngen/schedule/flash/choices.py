@@ -35,10 +35,11 @@ FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
 Those for 64 columns take 20 and 14 KiB of workgroup memory, those for 256 take 48, 32 and 16;
 adapters that have less take the next.  With more columns than a tile has, each tile of columns
 computes the scores again.  A tile of keys costs barriers, and its weights go through memory:
-with 128 keys to a tile and 32 sums to an invocation, an H200 has 1.01 of PyTorch's speed at
+with 128 keys to a tile and 32 sums to an invocation, an H200 has 1.02 of PyTorch's speed at
 4 x 16 x 2048 x 64 (causal 1.07), with 64 keys and 64 sums 0.73 (0.51).  With 128 columns, 32
-terms at a time have 0.90 (0.92) at 1 x 32 x 4096 x 128, 16 terms 0.84 (0.86): they need half
-of the barriers.  With 64 columns, more terms at a time leave room for fewer workgroups: 0.65.
+terms at a time have 0.90 (0.92) at 1 x 32 x 4096 x 128, 16 terms 0.84 (0.86): a tile of keys
+has 26 barriers with 32, and 34 with 16.  With 64 columns, more terms at a time leave room for
+fewer workgroups: 0.65.
 """
 
 FLASH_SUM_TILES: Final[tuple[tuple[int, Options], ...]] = (

@@ -57,7 +57,8 @@ def shares_terms(task: Task, tiling: Tiling) -> Guard:
 
     The largest tiles leave few registers, and the shader for shares needs some for the ends of
     a share.  Where addresses take more of them, a workgroup has a tile: with single elements,
-    and if both factors are read along the terms (`nt`).  On an H200, in ms, both of whole tiles:
+    and if both factors are read along the terms (`nt`).  On an H200, in ms, each workgroup with a
+    whole tile in both shaders:
 
     | product | shader for a tile each | shader for shares |
     | --- | --- | --- |

@@ -99,14 +99,14 @@ class Joiner:
     ) -> None:
         """Join `lanes` of a workgroup at a time: neighbours, a power of two of them.
 
-        Subgroups only join all lanes of a workgroup.  With `rungs` the pipeline has the
-        numbers, and there are no subgroups.
+        Subgroups only join all lanes of a workgroup, whose number the shader has: with `rungs`
+        the pipeline has it.
         """
         self._shader = shader
         self._rungs = rungs
         self._lanes = lanes
         self._workgroup = workgroup
-        self._subgroups = subgroups and lanes == workgroup
+        self._subgroups = subgroups and lanes == workgroup and rungs is None
         self._functions: dict[tuple[ReduceKind, ValueType], str] = {}
         self._arrays: dict[ValueType, t.Expr] = {}
 

@@ -114,15 +114,16 @@ class Ladder:
     the overrides are known, so that it costs nothing.
     """
 
+    name: str
     least: int
     chunks: int
     lanes: int
 
     @classmethod
-    def of(cls, shapes: Sequence[RowShape]) -> Ladder:
-        """Return the ladder whose shader covers all of some shapes."""
+    def of(cls, name: str, shapes: Sequence[RowShape]) -> Ladder:
+        """Return the ladder whose shader, an entry point `name`, covers all of some shapes."""
         chunks = [shape.chunks for shape in shapes]
-        return cls(min(chunks), max(chunks), max(shape.lanes for shape in shapes))
+        return cls(name, min(chunks), max(chunks), max(shape.lanes for shape in shapes))
 
     def constants(self, shape: RowShape) -> dict[str, int]:
         """Return the values of the overrides for a shape, by their names in the shader."""

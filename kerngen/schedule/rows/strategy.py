@@ -4,9 +4,11 @@ How rows lie on lanes, their shape, follows from their length:
 
     up to 16 elements   a lane for each row, which each pass reads again
     up to 4,096         4 to 256 lanes for each row, which hold it in registers
-    up to 16,384        256 lanes with up to 16 vectors each, where registers are enough; up to
-                        8,192 with up to 32 single elements each
+    up to 16,384        256 lanes with up to 16 vectors each, where registers are enough
     longer              256 lanes; each pass reads the row again, block by block
+
+Rows that can't be read by vectors are held up to 2,048 elements and, where several passes read
+them and registers are enough, up to 8,192.
 
 The option `lanes` sets how many lanes share each row, whatever its length; with `subgroups`
 they join their partial results by subgroup operations.
@@ -60,18 +62,25 @@ Few lanes are idle: on an H200, the softmax of 65,536 rows of 197 takes 31 us on
 each, 85 us on 128.
 """
 
-LONG_EDGE: Final = (RowShape(INVOCATIONS, 16, 1), RowShape(INVOCATIONS, 32, 1))
-"""The same for longer rows whose values later passes need: up to 4,096 and 8,192.
+EDGE_CHUNKS: Final = 32
+"""The most single elements of a row that a lane holds: 256 to 1,024 lanes hold rows of up to 8,192
+to 32,768."""
+
+LONG_EDGE: Final = (RowShape(INVOCATIONS, 16, 1), RowShape(INVOCATIONS, EDGE_CHUNKS, 1))
+"""The same for longer rows that several passes read: up to 4,096 and 8,192.
 
 Workgroups that read their rows again evict each other's from the cache: on an H200, the softmax
 of 6,000 rows of 7,001 takes 87 us, 112 where each pass reads the row.
 """
 
-LONGEST_EDGE: Final = LONG_EDGE[-1].step * LONG_EDGE[-1].chunks
-"""The longest row of single elements that `INVOCATIONS` lanes hold in registers: 8,192."""
-
 LADDERS: Final = {
-    shape: Ladder.of(group) for group in (ALIGNED, EDGE, LONG_EDGE) for shape in group
+    shape: Ladder.of(name, group)
+    for name, group in (
+        ("upto", ALIGNED),
+        ("edge_upto", EDGE),
+        ("edge_long", LONG_EDGE),
+    )
+    for shape in group
 }
 """The ladder of each shape: shapes of one ladder are one shader, with other constants."""
 
@@ -80,12 +89,6 @@ LANE_NUMBERS: Final = 64
 
 GROUP_NUMBERS: Final = 32768
 """The most that all lanes of a workgroup hold: half of the largest devices' registers."""
-
-EDGE_CHUNKS: Final = 32
-"""How many single elements of a row a lane holds, if the option `lanes` asks for more than 256.
-
-Such rows are long: with 1,024 lanes, up to 32,768 elements.
-"""
 
 MANY_CHUNKS: Final = 8
 """Rows beyond the shapes above are held only if a lane has room for this many vectors."""
@@ -140,10 +143,11 @@ def room(lanes: int) -> int:
     return min(LANE_NUMBERS, GROUP_NUMBERS // lanes)
 
 
-def shapes(wanted: RowOptions, held: int) -> Iterator[RowShape]:
+def shapes(wanted: RowOptions, held: int, passes: int) -> Iterator[RowShape]:
     """Yield the row shapes in order of preference: a call takes the first that suits its rows.
 
-    `held` is how many values of each element a lane has to hold for later passes.
+    `held` is how many values of each element a lane holds, as they are used more than once;
+    `passes` is how many passes read elements.
     """
     lanes = wanted.lanes or INVOCATIONS
     if wanted.lanes is None:
@@ -156,17 +160,27 @@ def shapes(wanted: RowOptions, held: int) -> Iterator[RowShape]:
     yield RowShape(lanes, 0, LANES)
     if wanted.lanes is None:
         yield from EDGE
-        yield from LONG_EDGE if held else ()
-    elif lanes > INVOCATIONS and 0 < held <= room(lanes) // EDGE_CHUNKS:
-        yield RowShape(lanes, EDGE_CHUNKS, 1)
+    if passes > 1:
+        longer = (RowShape(lanes, EDGE_CHUNKS, 1),) if lanes > INVOCATIONS else ()
+        listed = LONG_EDGE if wanted.lanes is None else longer
+        yield from (x for x in listed if 0 < held * x.chunks <= room(lanes))
     yield RowShape(lanes, 0, 1)
 
 
 def values_held(task: Task) -> int:
-    """Return how many values of each element later passes need in registers."""
+    """Return how many values of each element are used more than once, and held in registers."""
+    return _row_task(task).held
+
+
+def is_reread(task: Task) -> bool:
+    """Whether several passes read the elements of a row."""
+    return _row_task(task).passes > 1
+
+
+def _row_task(task: Task) -> _RowTask:
     run = run_of(task)
     assert isinstance(run, Run), run
-    return _RowTask.of(task, run, row_options({})).held
+    return _RowTask.of(task, run, row_options({}))
 
 
 def name_of(shape: RowShape) -> str:
@@ -211,8 +225,13 @@ class _RowTask:
 
     @property
     def held(self) -> int:
-        """The number of values of each element that lanes must hold for later passes."""
+        """The number of values of each element that are used more than once."""
         return len(hold(self.plan).carried)
+
+    @property
+    def passes(self) -> int:
+        """The number of passes that read elements."""
+        return sum(bool(pass_.each) for pass_ in self.plan.passes)
 
     def variants(self) -> Iterator[Variant]:
         """Yield a variant for each row shape that the options and the rows' lengths allow."""
@@ -222,7 +241,7 @@ class _RowTask:
         )
         columns = self.plan.columns
         # A shape is for rows up to its length, and by vectors where all rows are such.
-        for shape in shapes(self.wanted, self.held):
+        for shape in shapes(self.wanted, self.held, self.passes):
             wide = shape.width > 1
             short = host.ALWAYS if shape.most is None else at_most(columns, shape.most)
             when = host.all_of(aligned if wide else host.ALWAYS, short)
@@ -307,7 +326,7 @@ class _RowTask:
             workgroup_size=shape.workgroup,
             workgroup_name=writer.workgroup_name,
             summary=_summary(shape, ladder),
-            variant=name_of(shape).rstrip("0123456789") if ladder else name_of(shape),
+            variant=ladder.name if ladder else name_of(shape),
             terms=domain_size(plan.columns) if len(plan.columns) > 1 else host.ZERO,
             trips=_trips(plan, shape),
         )

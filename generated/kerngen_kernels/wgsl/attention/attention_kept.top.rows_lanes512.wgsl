@@ -17,17 +17,17 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read_write> top: array<f32>;
 @group(0) @binding(2) var<storage, read_write> total: array<f32>;
-@group(0) @binding(3) var<storage, read> score: array<vec4f>;
-@group(0) @binding(4) var<storage, read_write> weight: array<vec4f>;
+@group(0) @binding(3) var<storage, read> score: array<f32>;
+@group(0) @binding(4) var<storage, read_write> weight: array<f32>;
 var<workgroup> partial: array<i32, 512>;
 var<workgroup> partial_: array<f32, 512>;
 
 // An integer in the order of floats, and beyond all others what is not a number.
-fn max_rank4(x: vec4f) -> vec4i {
-    let bits = bitcast<vec4i>(x);
-    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
-    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
-    return select(rank, vec4i(0x7fffffff), nan);
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the 512 lanes of a row, in a fixed order.
@@ -86,395 +86,6 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
-// One row per workgroup, read by each pass.
-@compute @workgroup_size(512)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let row = workgroup.y * grid.x + workgroup.x;
-    if (row >= u.b * u.h * u.s) {
-        return;
-    }
-    let n = row / u.s / u.h;
-    let g = row / u.s % u.h;
-    let i = row % u.s;
-    var top_new_max_part = vec4i(i32(-2147483648));
-    for (var j = lane * 4u; j < u.t; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let score0 = score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u];
-        var score1: vec4f;
-        if (j1 < u.t) {
-            score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
-        }
-        var score2: vec4f;
-        if (j2 < u.t) {
-            score2 = score[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
-        }
-        var score3: vec4f;
-        if (j3 < u.t) {
-            score3 = score[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
-        }
-        top_new_max_part = max(top_new_max_part, max_rank4(score0));
-        if (j1 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank4(score1));
-        }
-        if (j2 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank4(score2));
-        }
-        if (j3 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank4(score3));
-        }
-    }
-    let top_new_max = row_max(max(max(top_new_max_part.x, top_new_max_part.y), max(top_new_max_part.z, top_new_max_part.w)), lane);
-    let top_new = max_value(top_new_max);
-    var total_new_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.t; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let score0 = score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u];
-        var score1: vec4f;
-        if (j1 < u.t) {
-            score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
-        }
-        var score2: vec4f;
-        if (j2 < u.t) {
-            score2 = score[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
-        }
-        var score3: vec4f;
-        if (j3 < u.t) {
-            score3 = score[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
-        }
-        total_new_part += exp(score0 - top_new);
-        if (j1 < u.t) {
-            total_new_part += exp(score1 - top_new);
-        }
-        if (j2 < u.t) {
-            total_new_part += exp(score2 - top_new);
-        }
-        if (j3 < u.t) {
-            total_new_part += exp(score3 - top_new);
-        }
-    }
-    let total_new = row_sum(total_new_part.x + total_new_part.y + (total_new_part.z + total_new_part.w), lane);
-    for (var j = lane * 4u; j < u.t; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let score0 = score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u];
-        var score1: vec4f;
-        if (j1 < u.t) {
-            score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
-        }
-        var score2: vec4f;
-        if (j2 < u.t) {
-            score2 = score[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
-        }
-        var score3: vec4f;
-        if (j3 < u.t) {
-            score3 = score[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
-        }
-        let weight_new = exp(score0 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = weight_new;
-        if (j1 < u.t) {
-            let weight_new = exp(score1 - top_new) / total_new;
-            weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new;
-        }
-        if (j2 < u.t) {
-            let weight_new = exp(score2 - top_new) / total_new;
-            weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new;
-        }
-        if (j3 < u.t) {
-            let weight_new = exp(score3 - top_new) / total_new;
-            weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
-        }
-    }
-    if (lane == 0u) {
-        top[(n * u.h + g) * u.s + i] = top_new;
-        total[(n * u.h + g) * u.s + i] = total_new;
-    }
-}
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(512)
-fn upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let row = workgroup.y * grid.x + workgroup.x;
-    if (row >= u.b * u.h * u.s) {
-        return;
-    }
-    let n = row / u.s / u.h;
-    let g = row / u.s % u.h;
-    let i = row % u.s;
-    let j0 = lane * 4u;
-    let j1 = lane * 4u + 2048u;
-    let j2 = lane * 4u + 4096u;
-    let j3 = lane * 4u + 6144u;
-    let j4 = lane * 4u + 8192u;
-    let j5 = lane * 4u + 10240u;
-    let j6 = lane * 4u + 12288u;
-    let j7 = lane * 4u + 14336u;
-    let j8 = lane * 4u + 16384u;
-    let j9 = lane * 4u + 18432u;
-    let j10 = lane * 4u + 20480u;
-    let j11 = lane * 4u + 22528u;
-    let j12 = lane * 4u + 24576u;
-    let j13 = lane * 4u + 26624u;
-    let j14 = lane * 4u + 28672u;
-    let j15 = lane * 4u + 30720u;
-    var score0: vec4f;
-    if (j0 < u.t) {
-        score0 = score[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u];
-    }
-    var score1: vec4f;
-    if (j1 < u.t) {
-        score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
-    }
-    var score2: vec4f;
-    if (j2 < u.t) {
-        score2 = score[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
-    }
-    var score3: vec4f;
-    if (j3 < u.t) {
-        score3 = score[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
-    }
-    var score4: vec4f;
-    if (j4 < u.t) {
-        score4 = score[(((n * u.h + g) * u.s + i) * u.t + j4) >> 2u];
-    }
-    var score5: vec4f;
-    if (j5 < u.t) {
-        score5 = score[(((n * u.h + g) * u.s + i) * u.t + j5) >> 2u];
-    }
-    var score6: vec4f;
-    if (j6 < u.t) {
-        score6 = score[(((n * u.h + g) * u.s + i) * u.t + j6) >> 2u];
-    }
-    var score7: vec4f;
-    if (j7 < u.t) {
-        score7 = score[(((n * u.h + g) * u.s + i) * u.t + j7) >> 2u];
-    }
-    var score8: vec4f;
-    if (j8 < u.t) {
-        score8 = score[(((n * u.h + g) * u.s + i) * u.t + j8) >> 2u];
-    }
-    var score9: vec4f;
-    if (j9 < u.t) {
-        score9 = score[(((n * u.h + g) * u.s + i) * u.t + j9) >> 2u];
-    }
-    var score10: vec4f;
-    if (j10 < u.t) {
-        score10 = score[(((n * u.h + g) * u.s + i) * u.t + j10) >> 2u];
-    }
-    var score11: vec4f;
-    if (j11 < u.t) {
-        score11 = score[(((n * u.h + g) * u.s + i) * u.t + j11) >> 2u];
-    }
-    var score12: vec4f;
-    if (j12 < u.t) {
-        score12 = score[(((n * u.h + g) * u.s + i) * u.t + j12) >> 2u];
-    }
-    var score13: vec4f;
-    if (j13 < u.t) {
-        score13 = score[(((n * u.h + g) * u.s + i) * u.t + j13) >> 2u];
-    }
-    var score14: vec4f;
-    if (j14 < u.t) {
-        score14 = score[(((n * u.h + g) * u.s + i) * u.t + j14) >> 2u];
-    }
-    var score15: vec4f;
-    if (j15 < u.t) {
-        score15 = score[(((n * u.h + g) * u.s + i) * u.t + j15) >> 2u];
-    }
-    var top_new_max_part = vec4i(i32(-2147483648));
-    if (j0 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score0));
-    }
-    if (j1 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score1));
-    }
-    if (j2 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score2));
-    }
-    if (j3 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score3));
-    }
-    if (j4 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score4));
-    }
-    if (j5 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score5));
-    }
-    if (j6 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score6));
-    }
-    if (j7 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score7));
-    }
-    if (j8 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score8));
-    }
-    if (j9 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score9));
-    }
-    if (j10 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score10));
-    }
-    if (j11 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score11));
-    }
-    if (j12 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score12));
-    }
-    if (j13 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score13));
-    }
-    if (j14 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score14));
-    }
-    if (j15 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(score15));
-    }
-    let top_new_max = row_max(max(max(top_new_max_part.x, top_new_max_part.y), max(top_new_max_part.z, top_new_max_part.w)), lane);
-    let top_new = max_value(top_new_max);
-    var total_new_part = vec4f(0.0);
-    if (j0 < u.t) {
-        total_new_part += exp(score0 - top_new);
-    }
-    if (j1 < u.t) {
-        total_new_part += exp(score1 - top_new);
-    }
-    if (j2 < u.t) {
-        total_new_part += exp(score2 - top_new);
-    }
-    if (j3 < u.t) {
-        total_new_part += exp(score3 - top_new);
-    }
-    if (j4 < u.t) {
-        total_new_part += exp(score4 - top_new);
-    }
-    if (j5 < u.t) {
-        total_new_part += exp(score5 - top_new);
-    }
-    if (j6 < u.t) {
-        total_new_part += exp(score6 - top_new);
-    }
-    if (j7 < u.t) {
-        total_new_part += exp(score7 - top_new);
-    }
-    if (j8 < u.t) {
-        total_new_part += exp(score8 - top_new);
-    }
-    if (j9 < u.t) {
-        total_new_part += exp(score9 - top_new);
-    }
-    if (j10 < u.t) {
-        total_new_part += exp(score10 - top_new);
-    }
-    if (j11 < u.t) {
-        total_new_part += exp(score11 - top_new);
-    }
-    if (j12 < u.t) {
-        total_new_part += exp(score12 - top_new);
-    }
-    if (j13 < u.t) {
-        total_new_part += exp(score13 - top_new);
-    }
-    if (j14 < u.t) {
-        total_new_part += exp(score14 - top_new);
-    }
-    if (j15 < u.t) {
-        total_new_part += exp(score15 - top_new);
-    }
-    let total_new = row_sum(total_new_part.x + total_new_part.y + (total_new_part.z + total_new_part.w), lane);
-    if (j0 < u.t) {
-        let weight_new = exp(score0 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u] = weight_new;
-    }
-    if (j1 < u.t) {
-        let weight_new = exp(score1 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new;
-    }
-    if (j2 < u.t) {
-        let weight_new = exp(score2 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new;
-    }
-    if (j3 < u.t) {
-        let weight_new = exp(score3 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
-    }
-    if (j4 < u.t) {
-        let weight_new = exp(score4 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j4) >> 2u] = weight_new;
-    }
-    if (j5 < u.t) {
-        let weight_new = exp(score5 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j5) >> 2u] = weight_new;
-    }
-    if (j6 < u.t) {
-        let weight_new = exp(score6 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j6) >> 2u] = weight_new;
-    }
-    if (j7 < u.t) {
-        let weight_new = exp(score7 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j7) >> 2u] = weight_new;
-    }
-    if (j8 < u.t) {
-        let weight_new = exp(score8 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j8) >> 2u] = weight_new;
-    }
-    if (j9 < u.t) {
-        let weight_new = exp(score9 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j9) >> 2u] = weight_new;
-    }
-    if (j10 < u.t) {
-        let weight_new = exp(score10 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j10) >> 2u] = weight_new;
-    }
-    if (j11 < u.t) {
-        let weight_new = exp(score11 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j11) >> 2u] = weight_new;
-    }
-    if (j12 < u.t) {
-        let weight_new = exp(score12 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j12) >> 2u] = weight_new;
-    }
-    if (j13 < u.t) {
-        let weight_new = exp(score13 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j13) >> 2u] = weight_new;
-    }
-    if (j14 < u.t) {
-        let weight_new = exp(score14 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j14) >> 2u] = weight_new;
-    }
-    if (j15 < u.t) {
-        let weight_new = exp(score15 - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j15) >> 2u] = weight_new;
-    }
-    if (lane == 0u) {
-        top[(n * u.h + g) * u.s + i] = top_new;
-        total[(n * u.h + g) * u.s + i] = total_new;
-    }
-}
-
-@group(0) @binding(3) var<storage, read> score_edge_upto16384: array<f32>;
-@group(0) @binding(4) var<storage, read_write> weight_edge_upto16384: array<f32>;
-
-// An integer in the order of floats, and beyond all others what is not a number.
-fn max_rank(x: f32) -> i32 {
-    let bits = bitcast<i32>(x);
-    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
-    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
-    return select(rank, i32(0x7fffffff), nan);
-}
-
 // One row per workgroup, of up to 16384 elements, read once.
 @compute @workgroup_size(512)
 fn edge_upto16384(
@@ -523,131 +134,131 @@ fn edge_upto16384(
     let j31 = lane + 15872u;
     var score0: f32;
     if (j0 < u.t) {
-        score0 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j0];
+        score0 = score[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var score1: f32;
     if (j1 < u.t) {
-        score1 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1];
+        score1 = score[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var score2: f32;
     if (j2 < u.t) {
-        score2 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2];
+        score2 = score[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var score3: f32;
     if (j3 < u.t) {
-        score3 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3];
+        score3 = score[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var score4: f32;
     if (j4 < u.t) {
-        score4 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4];
+        score4 = score[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var score5: f32;
     if (j5 < u.t) {
-        score5 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5];
+        score5 = score[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var score6: f32;
     if (j6 < u.t) {
-        score6 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6];
+        score6 = score[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var score7: f32;
     if (j7 < u.t) {
-        score7 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7];
+        score7 = score[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var score8: f32;
     if (j8 < u.t) {
-        score8 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j8];
+        score8 = score[((n * u.h + g) * u.s + i) * u.t + j8];
     }
     var score9: f32;
     if (j9 < u.t) {
-        score9 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j9];
+        score9 = score[((n * u.h + g) * u.s + i) * u.t + j9];
     }
     var score10: f32;
     if (j10 < u.t) {
-        score10 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j10];
+        score10 = score[((n * u.h + g) * u.s + i) * u.t + j10];
     }
     var score11: f32;
     if (j11 < u.t) {
-        score11 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j11];
+        score11 = score[((n * u.h + g) * u.s + i) * u.t + j11];
     }
     var score12: f32;
     if (j12 < u.t) {
-        score12 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j12];
+        score12 = score[((n * u.h + g) * u.s + i) * u.t + j12];
     }
     var score13: f32;
     if (j13 < u.t) {
-        score13 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j13];
+        score13 = score[((n * u.h + g) * u.s + i) * u.t + j13];
     }
     var score14: f32;
     if (j14 < u.t) {
-        score14 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j14];
+        score14 = score[((n * u.h + g) * u.s + i) * u.t + j14];
     }
     var score15: f32;
     if (j15 < u.t) {
-        score15 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j15];
+        score15 = score[((n * u.h + g) * u.s + i) * u.t + j15];
     }
     var score16: f32;
     if (j16 < u.t) {
-        score16 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j16];
+        score16 = score[((n * u.h + g) * u.s + i) * u.t + j16];
     }
     var score17: f32;
     if (j17 < u.t) {
-        score17 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j17];
+        score17 = score[((n * u.h + g) * u.s + i) * u.t + j17];
     }
     var score18: f32;
     if (j18 < u.t) {
-        score18 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j18];
+        score18 = score[((n * u.h + g) * u.s + i) * u.t + j18];
     }
     var score19: f32;
     if (j19 < u.t) {
-        score19 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j19];
+        score19 = score[((n * u.h + g) * u.s + i) * u.t + j19];
     }
     var score20: f32;
     if (j20 < u.t) {
-        score20 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j20];
+        score20 = score[((n * u.h + g) * u.s + i) * u.t + j20];
     }
     var score21: f32;
     if (j21 < u.t) {
-        score21 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j21];
+        score21 = score[((n * u.h + g) * u.s + i) * u.t + j21];
     }
     var score22: f32;
     if (j22 < u.t) {
-        score22 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j22];
+        score22 = score[((n * u.h + g) * u.s + i) * u.t + j22];
     }
     var score23: f32;
     if (j23 < u.t) {
-        score23 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j23];
+        score23 = score[((n * u.h + g) * u.s + i) * u.t + j23];
     }
     var score24: f32;
     if (j24 < u.t) {
-        score24 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j24];
+        score24 = score[((n * u.h + g) * u.s + i) * u.t + j24];
     }
     var score25: f32;
     if (j25 < u.t) {
-        score25 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j25];
+        score25 = score[((n * u.h + g) * u.s + i) * u.t + j25];
     }
     var score26: f32;
     if (j26 < u.t) {
-        score26 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j26];
+        score26 = score[((n * u.h + g) * u.s + i) * u.t + j26];
     }
     var score27: f32;
     if (j27 < u.t) {
-        score27 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j27];
+        score27 = score[((n * u.h + g) * u.s + i) * u.t + j27];
     }
     var score28: f32;
     if (j28 < u.t) {
-        score28 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j28];
+        score28 = score[((n * u.h + g) * u.s + i) * u.t + j28];
     }
     var score29: f32;
     if (j29 < u.t) {
-        score29 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j29];
+        score29 = score[((n * u.h + g) * u.s + i) * u.t + j29];
     }
     var score30: f32;
     if (j30 < u.t) {
-        score30 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j30];
+        score30 = score[((n * u.h + g) * u.s + i) * u.t + j30];
     }
     var score31: f32;
     if (j31 < u.t) {
-        score31 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j31];
+        score31 = score[((n * u.h + g) * u.s + i) * u.t + j31];
     }
     var top_new_max_part = i32(-2147483648);
     if (j0 < u.t) {
@@ -848,131 +459,131 @@ fn edge_upto16384(
     let total_new = row_sum(total_new_part, lane);
     if (j0 < u.t) {
         let weight_new = exp(score0 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
     }
     if (j1 < u.t) {
         let weight_new = exp(score1 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
     }
     if (j2 < u.t) {
         let weight_new = exp(score2 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
     }
     if (j3 < u.t) {
         let weight_new = exp(score3 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
     }
     if (j4 < u.t) {
         let weight_new = exp(score4 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
     }
     if (j5 < u.t) {
         let weight_new = exp(score5 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
     }
     if (j6 < u.t) {
         let weight_new = exp(score6 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
     }
     if (j7 < u.t) {
         let weight_new = exp(score7 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
     }
     if (j8 < u.t) {
         let weight_new = exp(score8 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new;
     }
     if (j9 < u.t) {
         let weight_new = exp(score9 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new;
     }
     if (j10 < u.t) {
         let weight_new = exp(score10 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new;
     }
     if (j11 < u.t) {
         let weight_new = exp(score11 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new;
     }
     if (j12 < u.t) {
         let weight_new = exp(score12 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new;
     }
     if (j13 < u.t) {
         let weight_new = exp(score13 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new;
     }
     if (j14 < u.t) {
         let weight_new = exp(score14 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new;
     }
     if (j15 < u.t) {
         let weight_new = exp(score15 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new;
     }
     if (j16 < u.t) {
         let weight_new = exp(score16 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new;
     }
     if (j17 < u.t) {
         let weight_new = exp(score17 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new;
     }
     if (j18 < u.t) {
         let weight_new = exp(score18 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new;
     }
     if (j19 < u.t) {
         let weight_new = exp(score19 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new;
     }
     if (j20 < u.t) {
         let weight_new = exp(score20 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new;
     }
     if (j21 < u.t) {
         let weight_new = exp(score21 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new;
     }
     if (j22 < u.t) {
         let weight_new = exp(score22 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new;
     }
     if (j23 < u.t) {
         let weight_new = exp(score23 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new;
     }
     if (j24 < u.t) {
         let weight_new = exp(score24 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new;
     }
     if (j25 < u.t) {
         let weight_new = exp(score25 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new;
     }
     if (j26 < u.t) {
         let weight_new = exp(score26 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new;
     }
     if (j27 < u.t) {
         let weight_new = exp(score27 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new;
     }
     if (j28 < u.t) {
         let weight_new = exp(score28 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new;
     }
     if (j29 < u.t) {
         let weight_new = exp(score29 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new;
     }
     if (j30 < u.t) {
         let weight_new = exp(score30 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new;
     }
     if (j31 < u.t) {
         let weight_new = exp(score31 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new;
     }
     if (lane == 0u) {
         top[(n * u.h + g) * u.s + i] = top_new;
@@ -1003,34 +614,34 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let score0 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j];
+        let score0 = score[((n * u.h + g) * u.s + i) * u.t + j];
         var score1: f32;
         if (j1 < u.t) {
-            score1 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1];
+            score1 = score[((n * u.h + g) * u.s + i) * u.t + j1];
         }
         var score2: f32;
         if (j2 < u.t) {
-            score2 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2];
+            score2 = score[((n * u.h + g) * u.s + i) * u.t + j2];
         }
         var score3: f32;
         if (j3 < u.t) {
-            score3 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3];
+            score3 = score[((n * u.h + g) * u.s + i) * u.t + j3];
         }
         var score4: f32;
         if (j4 < u.t) {
-            score4 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4];
+            score4 = score[((n * u.h + g) * u.s + i) * u.t + j4];
         }
         var score5: f32;
         if (j5 < u.t) {
-            score5 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5];
+            score5 = score[((n * u.h + g) * u.s + i) * u.t + j5];
         }
         var score6: f32;
         if (j6 < u.t) {
-            score6 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6];
+            score6 = score[((n * u.h + g) * u.s + i) * u.t + j6];
         }
         var score7: f32;
         if (j7 < u.t) {
-            score7 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7];
+            score7 = score[((n * u.h + g) * u.s + i) * u.t + j7];
         }
         top_new_max_part = max(top_new_max_part, max_rank(score0));
         if (j1 < u.t) {
@@ -1066,34 +677,34 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let score0 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j];
+        let score0 = score[((n * u.h + g) * u.s + i) * u.t + j];
         var score1: f32;
         if (j1 < u.t) {
-            score1 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1];
+            score1 = score[((n * u.h + g) * u.s + i) * u.t + j1];
         }
         var score2: f32;
         if (j2 < u.t) {
-            score2 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2];
+            score2 = score[((n * u.h + g) * u.s + i) * u.t + j2];
         }
         var score3: f32;
         if (j3 < u.t) {
-            score3 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3];
+            score3 = score[((n * u.h + g) * u.s + i) * u.t + j3];
         }
         var score4: f32;
         if (j4 < u.t) {
-            score4 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4];
+            score4 = score[((n * u.h + g) * u.s + i) * u.t + j4];
         }
         var score5: f32;
         if (j5 < u.t) {
-            score5 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5];
+            score5 = score[((n * u.h + g) * u.s + i) * u.t + j5];
         }
         var score6: f32;
         if (j6 < u.t) {
-            score6 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6];
+            score6 = score[((n * u.h + g) * u.s + i) * u.t + j6];
         }
         var score7: f32;
         if (j7 < u.t) {
-            score7 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7];
+            score7 = score[((n * u.h + g) * u.s + i) * u.t + j7];
         }
         total_new_part += exp(score0 - top_new);
         if (j1 < u.t) {
@@ -1127,64 +738,64 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let score0 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j];
+        let score0 = score[((n * u.h + g) * u.s + i) * u.t + j];
         var score1: f32;
         if (j1 < u.t) {
-            score1 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1];
+            score1 = score[((n * u.h + g) * u.s + i) * u.t + j1];
         }
         var score2: f32;
         if (j2 < u.t) {
-            score2 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2];
+            score2 = score[((n * u.h + g) * u.s + i) * u.t + j2];
         }
         var score3: f32;
         if (j3 < u.t) {
-            score3 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3];
+            score3 = score[((n * u.h + g) * u.s + i) * u.t + j3];
         }
         var score4: f32;
         if (j4 < u.t) {
-            score4 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4];
+            score4 = score[((n * u.h + g) * u.s + i) * u.t + j4];
         }
         var score5: f32;
         if (j5 < u.t) {
-            score5 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5];
+            score5 = score[((n * u.h + g) * u.s + i) * u.t + j5];
         }
         var score6: f32;
         if (j6 < u.t) {
-            score6 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6];
+            score6 = score[((n * u.h + g) * u.s + i) * u.t + j6];
         }
         var score7: f32;
         if (j7 < u.t) {
-            score7 = score_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7];
+            score7 = score[((n * u.h + g) * u.s + i) * u.t + j7];
         }
         let weight_new = exp(score0 - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
         if (j1 < u.t) {
             let weight_new = exp(score1 - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
         }
         if (j2 < u.t) {
             let weight_new = exp(score2 - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
         }
         if (j3 < u.t) {
             let weight_new = exp(score3 - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
         }
         if (j4 < u.t) {
             let weight_new = exp(score4 - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
         }
         if (j5 < u.t) {
             let weight_new = exp(score5 - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
         }
         if (j6 < u.t) {
             let weight_new = exp(score6 - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
         }
         if (j7 < u.t) {
             let weight_new = exp(score7 - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
         }
     }
     if (lane == 0u) {

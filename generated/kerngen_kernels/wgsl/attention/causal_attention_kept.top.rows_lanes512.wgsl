@@ -20,17 +20,17 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read_write> top: array<f32>;
 @group(0) @binding(2) var<storage, read_write> total: array<f32>;
-@group(0) @binding(3) var<storage, read> product: array<vec4f>;
-@group(0) @binding(4) var<storage, read_write> weight: array<vec4f>;
+@group(0) @binding(3) var<storage, read> product: array<f32>;
+@group(0) @binding(4) var<storage, read_write> weight: array<f32>;
 var<workgroup> partial: array<i32, 512>;
 var<workgroup> partial_: array<f32, 512>;
 
 // An integer in the order of floats, and beyond all others what is not a number.
-fn max_rank4(x: vec4f) -> vec4i {
-    let bits = bitcast<vec4i>(x);
-    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
-    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
-    return select(rank, vec4i(0x7fffffff), nan);
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the 512 lanes of a row, in a fixed order.
@@ -89,376 +89,6 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
-// One row per workgroup, read by each pass.
-@compute @workgroup_size(512)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let row = workgroup.y * grid.x + workgroup.x;
-    if (row >= u.b * u.h * u.s) {
-        return;
-    }
-    let n = row / u.s / u.h;
-    let g = row / u.s % u.h;
-    let i = row % u.s;
-    var top_new_max_part = vec4i(i32(-2147483648));
-    for (var j = lane * 4u; j < u.t; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-        if (j1 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-        }
-        if (j2 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-        }
-        if (j3 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-        }
-    }
-    let top_new_max = row_max(max(max(top_new_max_part.x, top_new_max_part.y), max(top_new_max_part.z, top_new_max_part.w)), lane);
-    let top_new = max_value(top_new_max);
-    var total_new_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.t; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-        if (j1 < u.t) {
-            total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-        }
-        if (j2 < u.t) {
-            total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-        }
-        if (j3 < u.t) {
-            total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-        }
-    }
-    let total_new = row_sum(total_new_part.x + total_new_part.y + (total_new_part.z + total_new_part.w), lane);
-    for (var j = lane * 4u; j < u.t; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = weight_new;
-        if (j1 < u.t) {
-            let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-            let weight_new = exp(score - top_new) / total_new;
-            weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new;
-        }
-        if (j2 < u.t) {
-            let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-            let weight_new = exp(score - top_new) / total_new;
-            weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new;
-        }
-        if (j3 < u.t) {
-            let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-            let weight_new = exp(score - top_new) / total_new;
-            weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
-        }
-    }
-    if (lane == 0u) {
-        top[(n * u.h + g) * u.s + i] = top_new;
-        total[(n * u.h + g) * u.s + i] = total_new;
-    }
-}
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(512)
-fn upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let row = workgroup.y * grid.x + workgroup.x;
-    if (row >= u.b * u.h * u.s) {
-        return;
-    }
-    let n = row / u.s / u.h;
-    let g = row / u.s % u.h;
-    let i = row % u.s;
-    let j0 = lane * 4u;
-    let j1 = lane * 4u + 2048u;
-    let j2 = lane * 4u + 4096u;
-    let j3 = lane * 4u + 6144u;
-    let j4 = lane * 4u + 8192u;
-    let j5 = lane * 4u + 10240u;
-    let j6 = lane * 4u + 12288u;
-    let j7 = lane * 4u + 14336u;
-    let j8 = lane * 4u + 16384u;
-    let j9 = lane * 4u + 18432u;
-    let j10 = lane * 4u + 20480u;
-    let j11 = lane * 4u + 22528u;
-    let j12 = lane * 4u + 24576u;
-    let j13 = lane * 4u + 26624u;
-    let j14 = lane * 4u + 28672u;
-    let j15 = lane * 4u + 30720u;
-    var product0: vec4f;
-    if (j0 < u.t) {
-        product0 = product[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u];
-    }
-    var product1: vec4f;
-    if (j1 < u.t) {
-        product1 = product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
-    }
-    var product2: vec4f;
-    if (j2 < u.t) {
-        product2 = product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
-    }
-    var product3: vec4f;
-    if (j3 < u.t) {
-        product3 = product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
-    }
-    var product4: vec4f;
-    if (j4 < u.t) {
-        product4 = product[(((n * u.h + g) * u.s + i) * u.t + j4) >> 2u];
-    }
-    var product5: vec4f;
-    if (j5 < u.t) {
-        product5 = product[(((n * u.h + g) * u.s + i) * u.t + j5) >> 2u];
-    }
-    var product6: vec4f;
-    if (j6 < u.t) {
-        product6 = product[(((n * u.h + g) * u.s + i) * u.t + j6) >> 2u];
-    }
-    var product7: vec4f;
-    if (j7 < u.t) {
-        product7 = product[(((n * u.h + g) * u.s + i) * u.t + j7) >> 2u];
-    }
-    var product8: vec4f;
-    if (j8 < u.t) {
-        product8 = product[(((n * u.h + g) * u.s + i) * u.t + j8) >> 2u];
-    }
-    var product9: vec4f;
-    if (j9 < u.t) {
-        product9 = product[(((n * u.h + g) * u.s + i) * u.t + j9) >> 2u];
-    }
-    var product10: vec4f;
-    if (j10 < u.t) {
-        product10 = product[(((n * u.h + g) * u.s + i) * u.t + j10) >> 2u];
-    }
-    var product11: vec4f;
-    if (j11 < u.t) {
-        product11 = product[(((n * u.h + g) * u.s + i) * u.t + j11) >> 2u];
-    }
-    var product12: vec4f;
-    if (j12 < u.t) {
-        product12 = product[(((n * u.h + g) * u.s + i) * u.t + j12) >> 2u];
-    }
-    var product13: vec4f;
-    if (j13 < u.t) {
-        product13 = product[(((n * u.h + g) * u.s + i) * u.t + j13) >> 2u];
-    }
-    var product14: vec4f;
-    if (j14 < u.t) {
-        product14 = product[(((n * u.h + g) * u.s + i) * u.t + j14) >> 2u];
-    }
-    var product15: vec4f;
-    if (j15 < u.t) {
-        product15 = product[(((n * u.h + g) * u.s + i) * u.t + j15) >> 2u];
-    }
-    var top_new_max_part = vec4i(i32(-2147483648));
-    if (j0 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j1 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j2 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j3 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j4 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j5 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j6 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j7 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j8 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j9 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j10 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j11 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j12 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j13 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j14 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    if (j15 < u.t) {
-        top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
-    }
-    let top_new_max = row_max(max(max(top_new_max_part.x, top_new_max_part.y), max(top_new_max_part.z, top_new_max_part.w)), lane);
-    let top_new = max_value(top_new_max);
-    var total_new_part = vec4f(0.0);
-    if (j0 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j1 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j2 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j3 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j4 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j5 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j6 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j7 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j8 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j9 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j10 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j11 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j12 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j13 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j14 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    if (j15 < u.t) {
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-    }
-    let total_new = row_sum(total_new_part.x + total_new_part.y + (total_new_part.z + total_new_part.w), lane);
-    if (j0 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u] = weight_new;
-    }
-    if (j1 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new;
-    }
-    if (j2 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new;
-    }
-    if (j3 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
-    }
-    if (j4 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j4) >> 2u] = weight_new;
-    }
-    if (j5 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j5) >> 2u] = weight_new;
-    }
-    if (j6 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j6) >> 2u] = weight_new;
-    }
-    if (j7 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j7) >> 2u] = weight_new;
-    }
-    if (j8 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j8) >> 2u] = weight_new;
-    }
-    if (j9 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j9) >> 2u] = weight_new;
-    }
-    if (j10 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j10) >> 2u] = weight_new;
-    }
-    if (j11 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j11) >> 2u] = weight_new;
-    }
-    if (j12 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j12) >> 2u] = weight_new;
-    }
-    if (j13 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j13) >> 2u] = weight_new;
-    }
-    if (j14 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j14) >> 2u] = weight_new;
-    }
-    if (j15 < u.t) {
-        let score = select(vec4f(LOWEST), u.scale * product15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        let weight_new = exp(score - top_new) / total_new;
-        weight[(((n * u.h + g) * u.s + i) * u.t + j15) >> 2u] = weight_new;
-    }
-    if (lane == 0u) {
-        top[(n * u.h + g) * u.s + i] = top_new;
-        total[(n * u.h + g) * u.s + i] = total_new;
-    }
-}
-
-@group(0) @binding(3) var<storage, read> product_edge_upto16384: array<f32>;
-@group(0) @binding(4) var<storage, read_write> weight_edge_upto16384: array<f32>;
-
-// An integer in the order of floats, and beyond all others what is not a number.
-fn max_rank(x: f32) -> i32 {
-    let bits = bitcast<i32>(x);
-    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
-    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
-    return select(rank, i32(0x7fffffff), nan);
-}
-
 // One row per workgroup, of up to 16384 elements, read once.
 @compute @workgroup_size(512)
 fn edge_upto16384(
@@ -507,131 +137,131 @@ fn edge_upto16384(
     let j31 = lane + 15872u;
     var product0: f32;
     if (j0 < u.t) {
-        product0 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j0];
+        product0 = product[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var product1: f32;
     if (j1 < u.t) {
-        product1 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1];
+        product1 = product[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var product2: f32;
     if (j2 < u.t) {
-        product2 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2];
+        product2 = product[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var product3: f32;
     if (j3 < u.t) {
-        product3 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3];
+        product3 = product[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var product4: f32;
     if (j4 < u.t) {
-        product4 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4];
+        product4 = product[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var product5: f32;
     if (j5 < u.t) {
-        product5 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5];
+        product5 = product[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var product6: f32;
     if (j6 < u.t) {
-        product6 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6];
+        product6 = product[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var product7: f32;
     if (j7 < u.t) {
-        product7 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7];
+        product7 = product[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var product8: f32;
     if (j8 < u.t) {
-        product8 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j8];
+        product8 = product[((n * u.h + g) * u.s + i) * u.t + j8];
     }
     var product9: f32;
     if (j9 < u.t) {
-        product9 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j9];
+        product9 = product[((n * u.h + g) * u.s + i) * u.t + j9];
     }
     var product10: f32;
     if (j10 < u.t) {
-        product10 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j10];
+        product10 = product[((n * u.h + g) * u.s + i) * u.t + j10];
     }
     var product11: f32;
     if (j11 < u.t) {
-        product11 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j11];
+        product11 = product[((n * u.h + g) * u.s + i) * u.t + j11];
     }
     var product12: f32;
     if (j12 < u.t) {
-        product12 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j12];
+        product12 = product[((n * u.h + g) * u.s + i) * u.t + j12];
     }
     var product13: f32;
     if (j13 < u.t) {
-        product13 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j13];
+        product13 = product[((n * u.h + g) * u.s + i) * u.t + j13];
     }
     var product14: f32;
     if (j14 < u.t) {
-        product14 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j14];
+        product14 = product[((n * u.h + g) * u.s + i) * u.t + j14];
     }
     var product15: f32;
     if (j15 < u.t) {
-        product15 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j15];
+        product15 = product[((n * u.h + g) * u.s + i) * u.t + j15];
     }
     var product16: f32;
     if (j16 < u.t) {
-        product16 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j16];
+        product16 = product[((n * u.h + g) * u.s + i) * u.t + j16];
     }
     var product17: f32;
     if (j17 < u.t) {
-        product17 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j17];
+        product17 = product[((n * u.h + g) * u.s + i) * u.t + j17];
     }
     var product18: f32;
     if (j18 < u.t) {
-        product18 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j18];
+        product18 = product[((n * u.h + g) * u.s + i) * u.t + j18];
     }
     var product19: f32;
     if (j19 < u.t) {
-        product19 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j19];
+        product19 = product[((n * u.h + g) * u.s + i) * u.t + j19];
     }
     var product20: f32;
     if (j20 < u.t) {
-        product20 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j20];
+        product20 = product[((n * u.h + g) * u.s + i) * u.t + j20];
     }
     var product21: f32;
     if (j21 < u.t) {
-        product21 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j21];
+        product21 = product[((n * u.h + g) * u.s + i) * u.t + j21];
     }
     var product22: f32;
     if (j22 < u.t) {
-        product22 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j22];
+        product22 = product[((n * u.h + g) * u.s + i) * u.t + j22];
     }
     var product23: f32;
     if (j23 < u.t) {
-        product23 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j23];
+        product23 = product[((n * u.h + g) * u.s + i) * u.t + j23];
     }
     var product24: f32;
     if (j24 < u.t) {
-        product24 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j24];
+        product24 = product[((n * u.h + g) * u.s + i) * u.t + j24];
     }
     var product25: f32;
     if (j25 < u.t) {
-        product25 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j25];
+        product25 = product[((n * u.h + g) * u.s + i) * u.t + j25];
     }
     var product26: f32;
     if (j26 < u.t) {
-        product26 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j26];
+        product26 = product[((n * u.h + g) * u.s + i) * u.t + j26];
     }
     var product27: f32;
     if (j27 < u.t) {
-        product27 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j27];
+        product27 = product[((n * u.h + g) * u.s + i) * u.t + j27];
     }
     var product28: f32;
     if (j28 < u.t) {
-        product28 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j28];
+        product28 = product[((n * u.h + g) * u.s + i) * u.t + j28];
     }
     var product29: f32;
     if (j29 < u.t) {
-        product29 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j29];
+        product29 = product[((n * u.h + g) * u.s + i) * u.t + j29];
     }
     var product30: f32;
     if (j30 < u.t) {
-        product30 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j30];
+        product30 = product[((n * u.h + g) * u.s + i) * u.t + j30];
     }
     var product31: f32;
     if (j31 < u.t) {
-        product31 = product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j31];
+        product31 = product[((n * u.h + g) * u.s + i) * u.t + j31];
     }
     var top_new_max_part = i32(-2147483648);
     if (j0 < u.t) {
@@ -833,162 +463,162 @@ fn edge_upto16384(
     if (j0 < u.t) {
         let score = select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
     }
     if (j1 < u.t) {
         let score = select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
     }
     if (j2 < u.t) {
         let score = select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
     }
     if (j3 < u.t) {
         let score = select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
     }
     if (j4 < u.t) {
         let score = select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
     }
     if (j5 < u.t) {
         let score = select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
     }
     if (j6 < u.t) {
         let score = select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
     }
     if (j7 < u.t) {
         let score = select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
     }
     if (j8 < u.t) {
         let score = select(LOWEST, u.scale * product8, i32(j8) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new;
     }
     if (j9 < u.t) {
         let score = select(LOWEST, u.scale * product9, i32(j9) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new;
     }
     if (j10 < u.t) {
         let score = select(LOWEST, u.scale * product10, i32(j10) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new;
     }
     if (j11 < u.t) {
         let score = select(LOWEST, u.scale * product11, i32(j11) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new;
     }
     if (j12 < u.t) {
         let score = select(LOWEST, u.scale * product12, i32(j12) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new;
     }
     if (j13 < u.t) {
         let score = select(LOWEST, u.scale * product13, i32(j13) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new;
     }
     if (j14 < u.t) {
         let score = select(LOWEST, u.scale * product14, i32(j14) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new;
     }
     if (j15 < u.t) {
         let score = select(LOWEST, u.scale * product15, i32(j15) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new;
     }
     if (j16 < u.t) {
         let score = select(LOWEST, u.scale * product16, i32(j16) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new;
     }
     if (j17 < u.t) {
         let score = select(LOWEST, u.scale * product17, i32(j17) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new;
     }
     if (j18 < u.t) {
         let score = select(LOWEST, u.scale * product18, i32(j18) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new;
     }
     if (j19 < u.t) {
         let score = select(LOWEST, u.scale * product19, i32(j19) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new;
     }
     if (j20 < u.t) {
         let score = select(LOWEST, u.scale * product20, i32(j20) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new;
     }
     if (j21 < u.t) {
         let score = select(LOWEST, u.scale * product21, i32(j21) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new;
     }
     if (j22 < u.t) {
         let score = select(LOWEST, u.scale * product22, i32(j22) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new;
     }
     if (j23 < u.t) {
         let score = select(LOWEST, u.scale * product23, i32(j23) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new;
     }
     if (j24 < u.t) {
         let score = select(LOWEST, u.scale * product24, i32(j24) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new;
     }
     if (j25 < u.t) {
         let score = select(LOWEST, u.scale * product25, i32(j25) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new;
     }
     if (j26 < u.t) {
         let score = select(LOWEST, u.scale * product26, i32(j26) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new;
     }
     if (j27 < u.t) {
         let score = select(LOWEST, u.scale * product27, i32(j27) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new;
     }
     if (j28 < u.t) {
         let score = select(LOWEST, u.scale * product28, i32(j28) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new;
     }
     if (j29 < u.t) {
         let score = select(LOWEST, u.scale * product29, i32(j29) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new;
     }
     if (j30 < u.t) {
         let score = select(LOWEST, u.scale * product30, i32(j30) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new;
     }
     if (j31 < u.t) {
         let score = select(LOWEST, u.scale * product31, i32(j31) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new;
     }
     if (lane == 0u) {
         top[(n * u.h + g) * u.s + i] = top_new;
@@ -1019,27 +649,27 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
         if (j1 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j2 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j3 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j4 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j5 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j6 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j7 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
     }
     let top_new_max = row_max(top_new_max_part, lane);
@@ -1053,27 +683,27 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
+        total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
         if (j1 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
         }
         if (j2 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
         }
         if (j3 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
         }
         if (j4 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
         }
         if (j5 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
         }
         if (j6 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
         }
         if (j7 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
         }
     }
     let total_new = row_sum(total_new_part, lane);
@@ -1085,43 +715,43 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let score = select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        weight[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
         if (j1 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
         }
         if (j2 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
         }
         if (j3 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
         }
         if (j4 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
         }
         if (j5 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
         }
         if (j6 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
         }
         if (j7 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16384[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+            weight[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
         }
     }
     if (lane == 0u) {

@@ -10,8 +10,8 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read_write> y: array<vec4f>;
-@group(0) @binding(2) var<storage, read> mean: array<vec4f>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<storage, read> mean: array<f32>;
 var<workgroup> partial: array<f32, 512>;
 
 // The sum over the 512 lanes of a row, in a fixed order.
@@ -38,291 +38,6 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     workgroupBarrier();
     return joined;
 }
-
-// One row per workgroup, read by each pass.
-@compute @workgroup_size(512)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let n = workgroup.y * grid.x + workgroup.x;
-    if (n >= u.b) {
-        return;
-    }
-    var square_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.d; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let mean0 = mean[(n * u.d + j) >> 2u];
-        var mean1: vec4f;
-        if (j1 < u.d) {
-            mean1 = mean[(n * u.d + j1) >> 2u];
-        }
-        var mean2: vec4f;
-        if (j2 < u.d) {
-            mean2 = mean[(n * u.d + j2) >> 2u];
-        }
-        var mean3: vec4f;
-        if (j3 < u.d) {
-            mean3 = mean[(n * u.d + j3) >> 2u];
-        }
-        square_part += mean0 * mean0;
-        if (j1 < u.d) {
-            square_part += mean1 * mean1;
-        }
-        if (j2 < u.d) {
-            square_part += mean2 * mean2;
-        }
-        if (j3 < u.d) {
-            square_part += mean3 * mean3;
-        }
-    }
-    let square = row_sum(square_part.x + square_part.y + (square_part.z + square_part.w), lane);
-    for (var j = lane * 4u; j < u.d; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let mean0 = mean[(n * u.d + j) >> 2u];
-        var mean1: vec4f;
-        if (j1 < u.d) {
-            mean1 = mean[(n * u.d + j1) >> 2u];
-        }
-        var mean2: vec4f;
-        if (j2 < u.d) {
-            mean2 = mean[(n * u.d + j2) >> 2u];
-        }
-        var mean3: vec4f;
-        if (j3 < u.d) {
-            mean3 = mean[(n * u.d + j3) >> 2u];
-        }
-        let y_new = mean0 / sqrt(square);
-        y[(n * u.d + j) >> 2u] = y_new;
-        if (j1 < u.d) {
-            let y_new = mean1 / sqrt(square);
-            y[(n * u.d + j1) >> 2u] = y_new;
-        }
-        if (j2 < u.d) {
-            let y_new = mean2 / sqrt(square);
-            y[(n * u.d + j2) >> 2u] = y_new;
-        }
-        if (j3 < u.d) {
-            let y_new = mean3 / sqrt(square);
-            y[(n * u.d + j3) >> 2u] = y_new;
-        }
-    }
-}
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(512)
-fn upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let n = workgroup.y * grid.x + workgroup.x;
-    if (n >= u.b) {
-        return;
-    }
-    let j0 = lane * 4u;
-    let j1 = lane * 4u + 2048u;
-    let j2 = lane * 4u + 4096u;
-    let j3 = lane * 4u + 6144u;
-    let j4 = lane * 4u + 8192u;
-    let j5 = lane * 4u + 10240u;
-    let j6 = lane * 4u + 12288u;
-    let j7 = lane * 4u + 14336u;
-    let j8 = lane * 4u + 16384u;
-    let j9 = lane * 4u + 18432u;
-    let j10 = lane * 4u + 20480u;
-    let j11 = lane * 4u + 22528u;
-    let j12 = lane * 4u + 24576u;
-    let j13 = lane * 4u + 26624u;
-    let j14 = lane * 4u + 28672u;
-    let j15 = lane * 4u + 30720u;
-    var mean0: vec4f;
-    if (j0 < u.d) {
-        mean0 = mean[(n * u.d + j0) >> 2u];
-    }
-    var mean1: vec4f;
-    if (j1 < u.d) {
-        mean1 = mean[(n * u.d + j1) >> 2u];
-    }
-    var mean2: vec4f;
-    if (j2 < u.d) {
-        mean2 = mean[(n * u.d + j2) >> 2u];
-    }
-    var mean3: vec4f;
-    if (j3 < u.d) {
-        mean3 = mean[(n * u.d + j3) >> 2u];
-    }
-    var mean4: vec4f;
-    if (j4 < u.d) {
-        mean4 = mean[(n * u.d + j4) >> 2u];
-    }
-    var mean5: vec4f;
-    if (j5 < u.d) {
-        mean5 = mean[(n * u.d + j5) >> 2u];
-    }
-    var mean6: vec4f;
-    if (j6 < u.d) {
-        mean6 = mean[(n * u.d + j6) >> 2u];
-    }
-    var mean7: vec4f;
-    if (j7 < u.d) {
-        mean7 = mean[(n * u.d + j7) >> 2u];
-    }
-    var mean8: vec4f;
-    if (j8 < u.d) {
-        mean8 = mean[(n * u.d + j8) >> 2u];
-    }
-    var mean9: vec4f;
-    if (j9 < u.d) {
-        mean9 = mean[(n * u.d + j9) >> 2u];
-    }
-    var mean10: vec4f;
-    if (j10 < u.d) {
-        mean10 = mean[(n * u.d + j10) >> 2u];
-    }
-    var mean11: vec4f;
-    if (j11 < u.d) {
-        mean11 = mean[(n * u.d + j11) >> 2u];
-    }
-    var mean12: vec4f;
-    if (j12 < u.d) {
-        mean12 = mean[(n * u.d + j12) >> 2u];
-    }
-    var mean13: vec4f;
-    if (j13 < u.d) {
-        mean13 = mean[(n * u.d + j13) >> 2u];
-    }
-    var mean14: vec4f;
-    if (j14 < u.d) {
-        mean14 = mean[(n * u.d + j14) >> 2u];
-    }
-    var mean15: vec4f;
-    if (j15 < u.d) {
-        mean15 = mean[(n * u.d + j15) >> 2u];
-    }
-    var square_part = vec4f(0.0);
-    if (j0 < u.d) {
-        square_part += mean0 * mean0;
-    }
-    if (j1 < u.d) {
-        square_part += mean1 * mean1;
-    }
-    if (j2 < u.d) {
-        square_part += mean2 * mean2;
-    }
-    if (j3 < u.d) {
-        square_part += mean3 * mean3;
-    }
-    if (j4 < u.d) {
-        square_part += mean4 * mean4;
-    }
-    if (j5 < u.d) {
-        square_part += mean5 * mean5;
-    }
-    if (j6 < u.d) {
-        square_part += mean6 * mean6;
-    }
-    if (j7 < u.d) {
-        square_part += mean7 * mean7;
-    }
-    if (j8 < u.d) {
-        square_part += mean8 * mean8;
-    }
-    if (j9 < u.d) {
-        square_part += mean9 * mean9;
-    }
-    if (j10 < u.d) {
-        square_part += mean10 * mean10;
-    }
-    if (j11 < u.d) {
-        square_part += mean11 * mean11;
-    }
-    if (j12 < u.d) {
-        square_part += mean12 * mean12;
-    }
-    if (j13 < u.d) {
-        square_part += mean13 * mean13;
-    }
-    if (j14 < u.d) {
-        square_part += mean14 * mean14;
-    }
-    if (j15 < u.d) {
-        square_part += mean15 * mean15;
-    }
-    let square = row_sum(square_part.x + square_part.y + (square_part.z + square_part.w), lane);
-    if (j0 < u.d) {
-        let y_new = mean0 / sqrt(square);
-        y[(n * u.d + j0) >> 2u] = y_new;
-    }
-    if (j1 < u.d) {
-        let y_new = mean1 / sqrt(square);
-        y[(n * u.d + j1) >> 2u] = y_new;
-    }
-    if (j2 < u.d) {
-        let y_new = mean2 / sqrt(square);
-        y[(n * u.d + j2) >> 2u] = y_new;
-    }
-    if (j3 < u.d) {
-        let y_new = mean3 / sqrt(square);
-        y[(n * u.d + j3) >> 2u] = y_new;
-    }
-    if (j4 < u.d) {
-        let y_new = mean4 / sqrt(square);
-        y[(n * u.d + j4) >> 2u] = y_new;
-    }
-    if (j5 < u.d) {
-        let y_new = mean5 / sqrt(square);
-        y[(n * u.d + j5) >> 2u] = y_new;
-    }
-    if (j6 < u.d) {
-        let y_new = mean6 / sqrt(square);
-        y[(n * u.d + j6) >> 2u] = y_new;
-    }
-    if (j7 < u.d) {
-        let y_new = mean7 / sqrt(square);
-        y[(n * u.d + j7) >> 2u] = y_new;
-    }
-    if (j8 < u.d) {
-        let y_new = mean8 / sqrt(square);
-        y[(n * u.d + j8) >> 2u] = y_new;
-    }
-    if (j9 < u.d) {
-        let y_new = mean9 / sqrt(square);
-        y[(n * u.d + j9) >> 2u] = y_new;
-    }
-    if (j10 < u.d) {
-        let y_new = mean10 / sqrt(square);
-        y[(n * u.d + j10) >> 2u] = y_new;
-    }
-    if (j11 < u.d) {
-        let y_new = mean11 / sqrt(square);
-        y[(n * u.d + j11) >> 2u] = y_new;
-    }
-    if (j12 < u.d) {
-        let y_new = mean12 / sqrt(square);
-        y[(n * u.d + j12) >> 2u] = y_new;
-    }
-    if (j13 < u.d) {
-        let y_new = mean13 / sqrt(square);
-        y[(n * u.d + j13) >> 2u] = y_new;
-    }
-    if (j14 < u.d) {
-        let y_new = mean14 / sqrt(square);
-        y[(n * u.d + j14) >> 2u] = y_new;
-    }
-    if (j15 < u.d) {
-        let y_new = mean15 / sqrt(square);
-        y[(n * u.d + j15) >> 2u] = y_new;
-    }
-}
-
-@group(0) @binding(1) var<storage, read_write> y_edge_upto16384: array<f32>;
-@group(0) @binding(2) var<storage, read> mean_edge_upto16384: array<f32>;
 
 // One row per workgroup, of up to 16384 elements, read once.
 @compute @workgroup_size(512)
@@ -369,131 +84,131 @@ fn edge_upto16384(
     let j31 = lane + 15872u;
     var mean0: f32;
     if (j0 < u.d) {
-        mean0 = mean_edge_upto16384[n * u.d + j0];
+        mean0 = mean[n * u.d + j0];
     }
     var mean1: f32;
     if (j1 < u.d) {
-        mean1 = mean_edge_upto16384[n * u.d + j1];
+        mean1 = mean[n * u.d + j1];
     }
     var mean2: f32;
     if (j2 < u.d) {
-        mean2 = mean_edge_upto16384[n * u.d + j2];
+        mean2 = mean[n * u.d + j2];
     }
     var mean3: f32;
     if (j3 < u.d) {
-        mean3 = mean_edge_upto16384[n * u.d + j3];
+        mean3 = mean[n * u.d + j3];
     }
     var mean4: f32;
     if (j4 < u.d) {
-        mean4 = mean_edge_upto16384[n * u.d + j4];
+        mean4 = mean[n * u.d + j4];
     }
     var mean5: f32;
     if (j5 < u.d) {
-        mean5 = mean_edge_upto16384[n * u.d + j5];
+        mean5 = mean[n * u.d + j5];
     }
     var mean6: f32;
     if (j6 < u.d) {
-        mean6 = mean_edge_upto16384[n * u.d + j6];
+        mean6 = mean[n * u.d + j6];
     }
     var mean7: f32;
     if (j7 < u.d) {
-        mean7 = mean_edge_upto16384[n * u.d + j7];
+        mean7 = mean[n * u.d + j7];
     }
     var mean8: f32;
     if (j8 < u.d) {
-        mean8 = mean_edge_upto16384[n * u.d + j8];
+        mean8 = mean[n * u.d + j8];
     }
     var mean9: f32;
     if (j9 < u.d) {
-        mean9 = mean_edge_upto16384[n * u.d + j9];
+        mean9 = mean[n * u.d + j9];
     }
     var mean10: f32;
     if (j10 < u.d) {
-        mean10 = mean_edge_upto16384[n * u.d + j10];
+        mean10 = mean[n * u.d + j10];
     }
     var mean11: f32;
     if (j11 < u.d) {
-        mean11 = mean_edge_upto16384[n * u.d + j11];
+        mean11 = mean[n * u.d + j11];
     }
     var mean12: f32;
     if (j12 < u.d) {
-        mean12 = mean_edge_upto16384[n * u.d + j12];
+        mean12 = mean[n * u.d + j12];
     }
     var mean13: f32;
     if (j13 < u.d) {
-        mean13 = mean_edge_upto16384[n * u.d + j13];
+        mean13 = mean[n * u.d + j13];
     }
     var mean14: f32;
     if (j14 < u.d) {
-        mean14 = mean_edge_upto16384[n * u.d + j14];
+        mean14 = mean[n * u.d + j14];
     }
     var mean15: f32;
     if (j15 < u.d) {
-        mean15 = mean_edge_upto16384[n * u.d + j15];
+        mean15 = mean[n * u.d + j15];
     }
     var mean16: f32;
     if (j16 < u.d) {
-        mean16 = mean_edge_upto16384[n * u.d + j16];
+        mean16 = mean[n * u.d + j16];
     }
     var mean17: f32;
     if (j17 < u.d) {
-        mean17 = mean_edge_upto16384[n * u.d + j17];
+        mean17 = mean[n * u.d + j17];
     }
     var mean18: f32;
     if (j18 < u.d) {
-        mean18 = mean_edge_upto16384[n * u.d + j18];
+        mean18 = mean[n * u.d + j18];
     }
     var mean19: f32;
     if (j19 < u.d) {
-        mean19 = mean_edge_upto16384[n * u.d + j19];
+        mean19 = mean[n * u.d + j19];
     }
     var mean20: f32;
     if (j20 < u.d) {
-        mean20 = mean_edge_upto16384[n * u.d + j20];
+        mean20 = mean[n * u.d + j20];
     }
     var mean21: f32;
     if (j21 < u.d) {
-        mean21 = mean_edge_upto16384[n * u.d + j21];
+        mean21 = mean[n * u.d + j21];
     }
     var mean22: f32;
     if (j22 < u.d) {
-        mean22 = mean_edge_upto16384[n * u.d + j22];
+        mean22 = mean[n * u.d + j22];
     }
     var mean23: f32;
     if (j23 < u.d) {
-        mean23 = mean_edge_upto16384[n * u.d + j23];
+        mean23 = mean[n * u.d + j23];
     }
     var mean24: f32;
     if (j24 < u.d) {
-        mean24 = mean_edge_upto16384[n * u.d + j24];
+        mean24 = mean[n * u.d + j24];
     }
     var mean25: f32;
     if (j25 < u.d) {
-        mean25 = mean_edge_upto16384[n * u.d + j25];
+        mean25 = mean[n * u.d + j25];
     }
     var mean26: f32;
     if (j26 < u.d) {
-        mean26 = mean_edge_upto16384[n * u.d + j26];
+        mean26 = mean[n * u.d + j26];
     }
     var mean27: f32;
     if (j27 < u.d) {
-        mean27 = mean_edge_upto16384[n * u.d + j27];
+        mean27 = mean[n * u.d + j27];
     }
     var mean28: f32;
     if (j28 < u.d) {
-        mean28 = mean_edge_upto16384[n * u.d + j28];
+        mean28 = mean[n * u.d + j28];
     }
     var mean29: f32;
     if (j29 < u.d) {
-        mean29 = mean_edge_upto16384[n * u.d + j29];
+        mean29 = mean[n * u.d + j29];
     }
     var mean30: f32;
     if (j30 < u.d) {
-        mean30 = mean_edge_upto16384[n * u.d + j30];
+        mean30 = mean[n * u.d + j30];
     }
     var mean31: f32;
     if (j31 < u.d) {
-        mean31 = mean_edge_upto16384[n * u.d + j31];
+        mean31 = mean[n * u.d + j31];
     }
     var square_part = 0.0;
     if (j0 < u.d) {
@@ -595,131 +310,131 @@ fn edge_upto16384(
     let square = row_sum(square_part, lane);
     if (j0 < u.d) {
         let y_new = mean0 / sqrt(square);
-        y_edge_upto16384[n * u.d + j0] = y_new;
+        y[n * u.d + j0] = y_new;
     }
     if (j1 < u.d) {
         let y_new = mean1 / sqrt(square);
-        y_edge_upto16384[n * u.d + j1] = y_new;
+        y[n * u.d + j1] = y_new;
     }
     if (j2 < u.d) {
         let y_new = mean2 / sqrt(square);
-        y_edge_upto16384[n * u.d + j2] = y_new;
+        y[n * u.d + j2] = y_new;
     }
     if (j3 < u.d) {
         let y_new = mean3 / sqrt(square);
-        y_edge_upto16384[n * u.d + j3] = y_new;
+        y[n * u.d + j3] = y_new;
     }
     if (j4 < u.d) {
         let y_new = mean4 / sqrt(square);
-        y_edge_upto16384[n * u.d + j4] = y_new;
+        y[n * u.d + j4] = y_new;
     }
     if (j5 < u.d) {
         let y_new = mean5 / sqrt(square);
-        y_edge_upto16384[n * u.d + j5] = y_new;
+        y[n * u.d + j5] = y_new;
     }
     if (j6 < u.d) {
         let y_new = mean6 / sqrt(square);
-        y_edge_upto16384[n * u.d + j6] = y_new;
+        y[n * u.d + j6] = y_new;
     }
     if (j7 < u.d) {
         let y_new = mean7 / sqrt(square);
-        y_edge_upto16384[n * u.d + j7] = y_new;
+        y[n * u.d + j7] = y_new;
     }
     if (j8 < u.d) {
         let y_new = mean8 / sqrt(square);
-        y_edge_upto16384[n * u.d + j8] = y_new;
+        y[n * u.d + j8] = y_new;
     }
     if (j9 < u.d) {
         let y_new = mean9 / sqrt(square);
-        y_edge_upto16384[n * u.d + j9] = y_new;
+        y[n * u.d + j9] = y_new;
     }
     if (j10 < u.d) {
         let y_new = mean10 / sqrt(square);
-        y_edge_upto16384[n * u.d + j10] = y_new;
+        y[n * u.d + j10] = y_new;
     }
     if (j11 < u.d) {
         let y_new = mean11 / sqrt(square);
-        y_edge_upto16384[n * u.d + j11] = y_new;
+        y[n * u.d + j11] = y_new;
     }
     if (j12 < u.d) {
         let y_new = mean12 / sqrt(square);
-        y_edge_upto16384[n * u.d + j12] = y_new;
+        y[n * u.d + j12] = y_new;
     }
     if (j13 < u.d) {
         let y_new = mean13 / sqrt(square);
-        y_edge_upto16384[n * u.d + j13] = y_new;
+        y[n * u.d + j13] = y_new;
     }
     if (j14 < u.d) {
         let y_new = mean14 / sqrt(square);
-        y_edge_upto16384[n * u.d + j14] = y_new;
+        y[n * u.d + j14] = y_new;
     }
     if (j15 < u.d) {
         let y_new = mean15 / sqrt(square);
-        y_edge_upto16384[n * u.d + j15] = y_new;
+        y[n * u.d + j15] = y_new;
     }
     if (j16 < u.d) {
         let y_new = mean16 / sqrt(square);
-        y_edge_upto16384[n * u.d + j16] = y_new;
+        y[n * u.d + j16] = y_new;
     }
     if (j17 < u.d) {
         let y_new = mean17 / sqrt(square);
-        y_edge_upto16384[n * u.d + j17] = y_new;
+        y[n * u.d + j17] = y_new;
     }
     if (j18 < u.d) {
         let y_new = mean18 / sqrt(square);
-        y_edge_upto16384[n * u.d + j18] = y_new;
+        y[n * u.d + j18] = y_new;
     }
     if (j19 < u.d) {
         let y_new = mean19 / sqrt(square);
-        y_edge_upto16384[n * u.d + j19] = y_new;
+        y[n * u.d + j19] = y_new;
     }
     if (j20 < u.d) {
         let y_new = mean20 / sqrt(square);
-        y_edge_upto16384[n * u.d + j20] = y_new;
+        y[n * u.d + j20] = y_new;
     }
     if (j21 < u.d) {
         let y_new = mean21 / sqrt(square);
-        y_edge_upto16384[n * u.d + j21] = y_new;
+        y[n * u.d + j21] = y_new;
     }
     if (j22 < u.d) {
         let y_new = mean22 / sqrt(square);
-        y_edge_upto16384[n * u.d + j22] = y_new;
+        y[n * u.d + j22] = y_new;
     }
     if (j23 < u.d) {
         let y_new = mean23 / sqrt(square);
-        y_edge_upto16384[n * u.d + j23] = y_new;
+        y[n * u.d + j23] = y_new;
     }
     if (j24 < u.d) {
         let y_new = mean24 / sqrt(square);
-        y_edge_upto16384[n * u.d + j24] = y_new;
+        y[n * u.d + j24] = y_new;
     }
     if (j25 < u.d) {
         let y_new = mean25 / sqrt(square);
-        y_edge_upto16384[n * u.d + j25] = y_new;
+        y[n * u.d + j25] = y_new;
     }
     if (j26 < u.d) {
         let y_new = mean26 / sqrt(square);
-        y_edge_upto16384[n * u.d + j26] = y_new;
+        y[n * u.d + j26] = y_new;
     }
     if (j27 < u.d) {
         let y_new = mean27 / sqrt(square);
-        y_edge_upto16384[n * u.d + j27] = y_new;
+        y[n * u.d + j27] = y_new;
     }
     if (j28 < u.d) {
         let y_new = mean28 / sqrt(square);
-        y_edge_upto16384[n * u.d + j28] = y_new;
+        y[n * u.d + j28] = y_new;
     }
     if (j29 < u.d) {
         let y_new = mean29 / sqrt(square);
-        y_edge_upto16384[n * u.d + j29] = y_new;
+        y[n * u.d + j29] = y_new;
     }
     if (j30 < u.d) {
         let y_new = mean30 / sqrt(square);
-        y_edge_upto16384[n * u.d + j30] = y_new;
+        y[n * u.d + j30] = y_new;
     }
     if (j31 < u.d) {
         let y_new = mean31 / sqrt(square);
-        y_edge_upto16384[n * u.d + j31] = y_new;
+        y[n * u.d + j31] = y_new;
     }
 }
 
@@ -743,34 +458,34 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let mean0 = mean_edge_upto16384[n * u.d + j];
+        let mean0 = mean[n * u.d + j];
         var mean1: f32;
         if (j1 < u.d) {
-            mean1 = mean_edge_upto16384[n * u.d + j1];
+            mean1 = mean[n * u.d + j1];
         }
         var mean2: f32;
         if (j2 < u.d) {
-            mean2 = mean_edge_upto16384[n * u.d + j2];
+            mean2 = mean[n * u.d + j2];
         }
         var mean3: f32;
         if (j3 < u.d) {
-            mean3 = mean_edge_upto16384[n * u.d + j3];
+            mean3 = mean[n * u.d + j3];
         }
         var mean4: f32;
         if (j4 < u.d) {
-            mean4 = mean_edge_upto16384[n * u.d + j4];
+            mean4 = mean[n * u.d + j4];
         }
         var mean5: f32;
         if (j5 < u.d) {
-            mean5 = mean_edge_upto16384[n * u.d + j5];
+            mean5 = mean[n * u.d + j5];
         }
         var mean6: f32;
         if (j6 < u.d) {
-            mean6 = mean_edge_upto16384[n * u.d + j6];
+            mean6 = mean[n * u.d + j6];
         }
         var mean7: f32;
         if (j7 < u.d) {
-            mean7 = mean_edge_upto16384[n * u.d + j7];
+            mean7 = mean[n * u.d + j7];
         }
         square_part += mean0 * mean0;
         if (j1 < u.d) {
@@ -804,64 +519,64 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let mean0 = mean_edge_upto16384[n * u.d + j];
+        let mean0 = mean[n * u.d + j];
         var mean1: f32;
         if (j1 < u.d) {
-            mean1 = mean_edge_upto16384[n * u.d + j1];
+            mean1 = mean[n * u.d + j1];
         }
         var mean2: f32;
         if (j2 < u.d) {
-            mean2 = mean_edge_upto16384[n * u.d + j2];
+            mean2 = mean[n * u.d + j2];
         }
         var mean3: f32;
         if (j3 < u.d) {
-            mean3 = mean_edge_upto16384[n * u.d + j3];
+            mean3 = mean[n * u.d + j3];
         }
         var mean4: f32;
         if (j4 < u.d) {
-            mean4 = mean_edge_upto16384[n * u.d + j4];
+            mean4 = mean[n * u.d + j4];
         }
         var mean5: f32;
         if (j5 < u.d) {
-            mean5 = mean_edge_upto16384[n * u.d + j5];
+            mean5 = mean[n * u.d + j5];
         }
         var mean6: f32;
         if (j6 < u.d) {
-            mean6 = mean_edge_upto16384[n * u.d + j6];
+            mean6 = mean[n * u.d + j6];
         }
         var mean7: f32;
         if (j7 < u.d) {
-            mean7 = mean_edge_upto16384[n * u.d + j7];
+            mean7 = mean[n * u.d + j7];
         }
         let y_new = mean0 / sqrt(square);
-        y_edge_upto16384[n * u.d + j] = y_new;
+        y[n * u.d + j] = y_new;
         if (j1 < u.d) {
             let y_new = mean1 / sqrt(square);
-            y_edge_upto16384[n * u.d + j1] = y_new;
+            y[n * u.d + j1] = y_new;
         }
         if (j2 < u.d) {
             let y_new = mean2 / sqrt(square);
-            y_edge_upto16384[n * u.d + j2] = y_new;
+            y[n * u.d + j2] = y_new;
         }
         if (j3 < u.d) {
             let y_new = mean3 / sqrt(square);
-            y_edge_upto16384[n * u.d + j3] = y_new;
+            y[n * u.d + j3] = y_new;
         }
         if (j4 < u.d) {
             let y_new = mean4 / sqrt(square);
-            y_edge_upto16384[n * u.d + j4] = y_new;
+            y[n * u.d + j4] = y_new;
         }
         if (j5 < u.d) {
             let y_new = mean5 / sqrt(square);
-            y_edge_upto16384[n * u.d + j5] = y_new;
+            y[n * u.d + j5] = y_new;
         }
         if (j6 < u.d) {
             let y_new = mean6 / sqrt(square);
-            y_edge_upto16384[n * u.d + j6] = y_new;
+            y[n * u.d + j6] = y_new;
         }
         if (j7 < u.d) {
             let y_new = mean7 / sqrt(square);
-            y_edge_upto16384[n * u.d + j7] = y_new;
+            y[n * u.d + j7] = y_new;
         }
     }
 }

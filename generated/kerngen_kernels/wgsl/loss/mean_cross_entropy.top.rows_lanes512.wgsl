@@ -9,18 +9,18 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read> logits: array<vec4f>;
+@group(0) @binding(1) var<storage, read> logits: array<f32>;
 @group(0) @binding(2) var<storage, read_write> top: array<f32>;
 @group(0) @binding(3) var<storage, read_write> total: array<f32>;
 var<workgroup> partial: array<i32, 512>;
 var<workgroup> partial_: array<f32, 512>;
 
 // An integer in the order of floats, and beyond all others what is not a number.
-fn max_rank4(x: vec4f) -> vec4i {
-    let bits = bitcast<vec4i>(x);
-    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
-    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
-    return select(rank, vec4i(0x7fffffff), nan);
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the 512 lanes of a row, in a fixed order.
@@ -79,292 +79,6 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
-// One row per workgroup, read by each pass.
-@compute @workgroup_size(512)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.m) {
-        return;
-    }
-    var top_new_max_part = vec4i(i32(-2147483648));
-    for (var j = lane * 4u; j < u.n; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let logits0 = logits[(i * u.n + j) >> 2u];
-        var logits1: vec4f;
-        if (j1 < u.n) {
-            logits1 = logits[(i * u.n + j1) >> 2u];
-        }
-        var logits2: vec4f;
-        if (j2 < u.n) {
-            logits2 = logits[(i * u.n + j2) >> 2u];
-        }
-        var logits3: vec4f;
-        if (j3 < u.n) {
-            logits3 = logits[(i * u.n + j3) >> 2u];
-        }
-        top_new_max_part = max(top_new_max_part, max_rank4(logits0));
-        if (j1 < u.n) {
-            top_new_max_part = max(top_new_max_part, max_rank4(logits1));
-        }
-        if (j2 < u.n) {
-            top_new_max_part = max(top_new_max_part, max_rank4(logits2));
-        }
-        if (j3 < u.n) {
-            top_new_max_part = max(top_new_max_part, max_rank4(logits3));
-        }
-    }
-    let top_new_max = row_max(max(max(top_new_max_part.x, top_new_max_part.y), max(top_new_max_part.z, top_new_max_part.w)), lane);
-    let top_new = max_value(top_new_max);
-    var total_new_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let logits0 = logits[(i * u.n + j) >> 2u];
-        var logits1: vec4f;
-        if (j1 < u.n) {
-            logits1 = logits[(i * u.n + j1) >> 2u];
-        }
-        var logits2: vec4f;
-        if (j2 < u.n) {
-            logits2 = logits[(i * u.n + j2) >> 2u];
-        }
-        var logits3: vec4f;
-        if (j3 < u.n) {
-            logits3 = logits[(i * u.n + j3) >> 2u];
-        }
-        total_new_part += exp(logits0 - top_new);
-        if (j1 < u.n) {
-            total_new_part += exp(logits1 - top_new);
-        }
-        if (j2 < u.n) {
-            total_new_part += exp(logits2 - top_new);
-        }
-        if (j3 < u.n) {
-            total_new_part += exp(logits3 - top_new);
-        }
-    }
-    let total_new = row_sum(total_new_part.x + total_new_part.y + (total_new_part.z + total_new_part.w), lane);
-    if (lane == 0u) {
-        top[i] = top_new;
-        total[i] = total_new;
-    }
-}
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(512)
-fn upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.m) {
-        return;
-    }
-    let j0 = lane * 4u;
-    let j1 = lane * 4u + 2048u;
-    let j2 = lane * 4u + 4096u;
-    let j3 = lane * 4u + 6144u;
-    let j4 = lane * 4u + 8192u;
-    let j5 = lane * 4u + 10240u;
-    let j6 = lane * 4u + 12288u;
-    let j7 = lane * 4u + 14336u;
-    let j8 = lane * 4u + 16384u;
-    let j9 = lane * 4u + 18432u;
-    let j10 = lane * 4u + 20480u;
-    let j11 = lane * 4u + 22528u;
-    let j12 = lane * 4u + 24576u;
-    let j13 = lane * 4u + 26624u;
-    let j14 = lane * 4u + 28672u;
-    let j15 = lane * 4u + 30720u;
-    var logits0: vec4f;
-    if (j0 < u.n) {
-        logits0 = logits[(i * u.n + j0) >> 2u];
-    }
-    var logits1: vec4f;
-    if (j1 < u.n) {
-        logits1 = logits[(i * u.n + j1) >> 2u];
-    }
-    var logits2: vec4f;
-    if (j2 < u.n) {
-        logits2 = logits[(i * u.n + j2) >> 2u];
-    }
-    var logits3: vec4f;
-    if (j3 < u.n) {
-        logits3 = logits[(i * u.n + j3) >> 2u];
-    }
-    var logits4: vec4f;
-    if (j4 < u.n) {
-        logits4 = logits[(i * u.n + j4) >> 2u];
-    }
-    var logits5: vec4f;
-    if (j5 < u.n) {
-        logits5 = logits[(i * u.n + j5) >> 2u];
-    }
-    var logits6: vec4f;
-    if (j6 < u.n) {
-        logits6 = logits[(i * u.n + j6) >> 2u];
-    }
-    var logits7: vec4f;
-    if (j7 < u.n) {
-        logits7 = logits[(i * u.n + j7) >> 2u];
-    }
-    var logits8: vec4f;
-    if (j8 < u.n) {
-        logits8 = logits[(i * u.n + j8) >> 2u];
-    }
-    var logits9: vec4f;
-    if (j9 < u.n) {
-        logits9 = logits[(i * u.n + j9) >> 2u];
-    }
-    var logits10: vec4f;
-    if (j10 < u.n) {
-        logits10 = logits[(i * u.n + j10) >> 2u];
-    }
-    var logits11: vec4f;
-    if (j11 < u.n) {
-        logits11 = logits[(i * u.n + j11) >> 2u];
-    }
-    var logits12: vec4f;
-    if (j12 < u.n) {
-        logits12 = logits[(i * u.n + j12) >> 2u];
-    }
-    var logits13: vec4f;
-    if (j13 < u.n) {
-        logits13 = logits[(i * u.n + j13) >> 2u];
-    }
-    var logits14: vec4f;
-    if (j14 < u.n) {
-        logits14 = logits[(i * u.n + j14) >> 2u];
-    }
-    var logits15: vec4f;
-    if (j15 < u.n) {
-        logits15 = logits[(i * u.n + j15) >> 2u];
-    }
-    var top_new_max_part = vec4i(i32(-2147483648));
-    if (j0 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits0));
-    }
-    if (j1 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits1));
-    }
-    if (j2 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits2));
-    }
-    if (j3 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits3));
-    }
-    if (j4 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits4));
-    }
-    if (j5 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits5));
-    }
-    if (j6 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits6));
-    }
-    if (j7 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits7));
-    }
-    if (j8 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits8));
-    }
-    if (j9 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits9));
-    }
-    if (j10 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits10));
-    }
-    if (j11 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits11));
-    }
-    if (j12 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits12));
-    }
-    if (j13 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits13));
-    }
-    if (j14 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits14));
-    }
-    if (j15 < u.n) {
-        top_new_max_part = max(top_new_max_part, max_rank4(logits15));
-    }
-    let top_new_max = row_max(max(max(top_new_max_part.x, top_new_max_part.y), max(top_new_max_part.z, top_new_max_part.w)), lane);
-    let top_new = max_value(top_new_max);
-    var total_new_part = vec4f(0.0);
-    if (j0 < u.n) {
-        total_new_part += exp(logits0 - top_new);
-    }
-    if (j1 < u.n) {
-        total_new_part += exp(logits1 - top_new);
-    }
-    if (j2 < u.n) {
-        total_new_part += exp(logits2 - top_new);
-    }
-    if (j3 < u.n) {
-        total_new_part += exp(logits3 - top_new);
-    }
-    if (j4 < u.n) {
-        total_new_part += exp(logits4 - top_new);
-    }
-    if (j5 < u.n) {
-        total_new_part += exp(logits5 - top_new);
-    }
-    if (j6 < u.n) {
-        total_new_part += exp(logits6 - top_new);
-    }
-    if (j7 < u.n) {
-        total_new_part += exp(logits7 - top_new);
-    }
-    if (j8 < u.n) {
-        total_new_part += exp(logits8 - top_new);
-    }
-    if (j9 < u.n) {
-        total_new_part += exp(logits9 - top_new);
-    }
-    if (j10 < u.n) {
-        total_new_part += exp(logits10 - top_new);
-    }
-    if (j11 < u.n) {
-        total_new_part += exp(logits11 - top_new);
-    }
-    if (j12 < u.n) {
-        total_new_part += exp(logits12 - top_new);
-    }
-    if (j13 < u.n) {
-        total_new_part += exp(logits13 - top_new);
-    }
-    if (j14 < u.n) {
-        total_new_part += exp(logits14 - top_new);
-    }
-    if (j15 < u.n) {
-        total_new_part += exp(logits15 - top_new);
-    }
-    let total_new = row_sum(total_new_part.x + total_new_part.y + (total_new_part.z + total_new_part.w), lane);
-    if (lane == 0u) {
-        top[i] = top_new;
-        total[i] = total_new;
-    }
-}
-
-@group(0) @binding(1) var<storage, read> logits_edge_upto16384: array<f32>;
-
-// An integer in the order of floats, and beyond all others what is not a number.
-fn max_rank(x: f32) -> i32 {
-    let bits = bitcast<i32>(x);
-    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
-    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
-    return select(rank, i32(0x7fffffff), nan);
-}
-
 // One row per workgroup, of up to 16384 elements, read once.
 @compute @workgroup_size(512)
 fn edge_upto16384(
@@ -410,131 +124,131 @@ fn edge_upto16384(
     let j31 = lane + 15872u;
     var logits0: f32;
     if (j0 < u.n) {
-        logits0 = logits_edge_upto16384[i * u.n + j0];
+        logits0 = logits[i * u.n + j0];
     }
     var logits1: f32;
     if (j1 < u.n) {
-        logits1 = logits_edge_upto16384[i * u.n + j1];
+        logits1 = logits[i * u.n + j1];
     }
     var logits2: f32;
     if (j2 < u.n) {
-        logits2 = logits_edge_upto16384[i * u.n + j2];
+        logits2 = logits[i * u.n + j2];
     }
     var logits3: f32;
     if (j3 < u.n) {
-        logits3 = logits_edge_upto16384[i * u.n + j3];
+        logits3 = logits[i * u.n + j3];
     }
     var logits4: f32;
     if (j4 < u.n) {
-        logits4 = logits_edge_upto16384[i * u.n + j4];
+        logits4 = logits[i * u.n + j4];
     }
     var logits5: f32;
     if (j5 < u.n) {
-        logits5 = logits_edge_upto16384[i * u.n + j5];
+        logits5 = logits[i * u.n + j5];
     }
     var logits6: f32;
     if (j6 < u.n) {
-        logits6 = logits_edge_upto16384[i * u.n + j6];
+        logits6 = logits[i * u.n + j6];
     }
     var logits7: f32;
     if (j7 < u.n) {
-        logits7 = logits_edge_upto16384[i * u.n + j7];
+        logits7 = logits[i * u.n + j7];
     }
     var logits8: f32;
     if (j8 < u.n) {
-        logits8 = logits_edge_upto16384[i * u.n + j8];
+        logits8 = logits[i * u.n + j8];
     }
     var logits9: f32;
     if (j9 < u.n) {
-        logits9 = logits_edge_upto16384[i * u.n + j9];
+        logits9 = logits[i * u.n + j9];
     }
     var logits10: f32;
     if (j10 < u.n) {
-        logits10 = logits_edge_upto16384[i * u.n + j10];
+        logits10 = logits[i * u.n + j10];
     }
     var logits11: f32;
     if (j11 < u.n) {
-        logits11 = logits_edge_upto16384[i * u.n + j11];
+        logits11 = logits[i * u.n + j11];
     }
     var logits12: f32;
     if (j12 < u.n) {
-        logits12 = logits_edge_upto16384[i * u.n + j12];
+        logits12 = logits[i * u.n + j12];
     }
     var logits13: f32;
     if (j13 < u.n) {
-        logits13 = logits_edge_upto16384[i * u.n + j13];
+        logits13 = logits[i * u.n + j13];
     }
     var logits14: f32;
     if (j14 < u.n) {
-        logits14 = logits_edge_upto16384[i * u.n + j14];
+        logits14 = logits[i * u.n + j14];
     }
     var logits15: f32;
     if (j15 < u.n) {
-        logits15 = logits_edge_upto16384[i * u.n + j15];
+        logits15 = logits[i * u.n + j15];
     }
     var logits16: f32;
     if (j16 < u.n) {
-        logits16 = logits_edge_upto16384[i * u.n + j16];
+        logits16 = logits[i * u.n + j16];
     }
     var logits17: f32;
     if (j17 < u.n) {
-        logits17 = logits_edge_upto16384[i * u.n + j17];
+        logits17 = logits[i * u.n + j17];
     }
     var logits18: f32;
     if (j18 < u.n) {
-        logits18 = logits_edge_upto16384[i * u.n + j18];
+        logits18 = logits[i * u.n + j18];
     }
     var logits19: f32;
     if (j19 < u.n) {
-        logits19 = logits_edge_upto16384[i * u.n + j19];
+        logits19 = logits[i * u.n + j19];
     }
     var logits20: f32;
     if (j20 < u.n) {
-        logits20 = logits_edge_upto16384[i * u.n + j20];
+        logits20 = logits[i * u.n + j20];
     }
     var logits21: f32;
     if (j21 < u.n) {
-        logits21 = logits_edge_upto16384[i * u.n + j21];
+        logits21 = logits[i * u.n + j21];
     }
     var logits22: f32;
     if (j22 < u.n) {
-        logits22 = logits_edge_upto16384[i * u.n + j22];
+        logits22 = logits[i * u.n + j22];
     }
     var logits23: f32;
     if (j23 < u.n) {
-        logits23 = logits_edge_upto16384[i * u.n + j23];
+        logits23 = logits[i * u.n + j23];
     }
     var logits24: f32;
     if (j24 < u.n) {
-        logits24 = logits_edge_upto16384[i * u.n + j24];
+        logits24 = logits[i * u.n + j24];
     }
     var logits25: f32;
     if (j25 < u.n) {
-        logits25 = logits_edge_upto16384[i * u.n + j25];
+        logits25 = logits[i * u.n + j25];
     }
     var logits26: f32;
     if (j26 < u.n) {
-        logits26 = logits_edge_upto16384[i * u.n + j26];
+        logits26 = logits[i * u.n + j26];
     }
     var logits27: f32;
     if (j27 < u.n) {
-        logits27 = logits_edge_upto16384[i * u.n + j27];
+        logits27 = logits[i * u.n + j27];
     }
     var logits28: f32;
     if (j28 < u.n) {
-        logits28 = logits_edge_upto16384[i * u.n + j28];
+        logits28 = logits[i * u.n + j28];
     }
     var logits29: f32;
     if (j29 < u.n) {
-        logits29 = logits_edge_upto16384[i * u.n + j29];
+        logits29 = logits[i * u.n + j29];
     }
     var logits30: f32;
     if (j30 < u.n) {
-        logits30 = logits_edge_upto16384[i * u.n + j30];
+        logits30 = logits[i * u.n + j30];
     }
     var logits31: f32;
     if (j31 < u.n) {
-        logits31 = logits_edge_upto16384[i * u.n + j31];
+        logits31 = logits[i * u.n + j31];
     }
     var top_new_max_part = i32(-2147483648);
     if (j0 < u.n) {
@@ -759,34 +473,34 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let logits0 = logits_edge_upto16384[i * u.n + j];
+        let logits0 = logits[i * u.n + j];
         var logits1: f32;
         if (j1 < u.n) {
-            logits1 = logits_edge_upto16384[i * u.n + j1];
+            logits1 = logits[i * u.n + j1];
         }
         var logits2: f32;
         if (j2 < u.n) {
-            logits2 = logits_edge_upto16384[i * u.n + j2];
+            logits2 = logits[i * u.n + j2];
         }
         var logits3: f32;
         if (j3 < u.n) {
-            logits3 = logits_edge_upto16384[i * u.n + j3];
+            logits3 = logits[i * u.n + j3];
         }
         var logits4: f32;
         if (j4 < u.n) {
-            logits4 = logits_edge_upto16384[i * u.n + j4];
+            logits4 = logits[i * u.n + j4];
         }
         var logits5: f32;
         if (j5 < u.n) {
-            logits5 = logits_edge_upto16384[i * u.n + j5];
+            logits5 = logits[i * u.n + j5];
         }
         var logits6: f32;
         if (j6 < u.n) {
-            logits6 = logits_edge_upto16384[i * u.n + j6];
+            logits6 = logits[i * u.n + j6];
         }
         var logits7: f32;
         if (j7 < u.n) {
-            logits7 = logits_edge_upto16384[i * u.n + j7];
+            logits7 = logits[i * u.n + j7];
         }
         top_new_max_part = max(top_new_max_part, max_rank(logits0));
         if (j1 < u.n) {
@@ -822,34 +536,34 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let logits0 = logits_edge_upto16384[i * u.n + j];
+        let logits0 = logits[i * u.n + j];
         var logits1: f32;
         if (j1 < u.n) {
-            logits1 = logits_edge_upto16384[i * u.n + j1];
+            logits1 = logits[i * u.n + j1];
         }
         var logits2: f32;
         if (j2 < u.n) {
-            logits2 = logits_edge_upto16384[i * u.n + j2];
+            logits2 = logits[i * u.n + j2];
         }
         var logits3: f32;
         if (j3 < u.n) {
-            logits3 = logits_edge_upto16384[i * u.n + j3];
+            logits3 = logits[i * u.n + j3];
         }
         var logits4: f32;
         if (j4 < u.n) {
-            logits4 = logits_edge_upto16384[i * u.n + j4];
+            logits4 = logits[i * u.n + j4];
         }
         var logits5: f32;
         if (j5 < u.n) {
-            logits5 = logits_edge_upto16384[i * u.n + j5];
+            logits5 = logits[i * u.n + j5];
         }
         var logits6: f32;
         if (j6 < u.n) {
-            logits6 = logits_edge_upto16384[i * u.n + j6];
+            logits6 = logits[i * u.n + j6];
         }
         var logits7: f32;
         if (j7 < u.n) {
-            logits7 = logits_edge_upto16384[i * u.n + j7];
+            logits7 = logits[i * u.n + j7];
         }
         total_new_part += exp(logits0 - top_new);
         if (j1 < u.n) {

@@ -10,7 +10,7 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read> x: array<vec4f>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> mean: array<f32>;
 @group(0) @binding(3) var<storage, read_write> variance: array<f32>;
 var<workgroup> partial: array<f32, 512>;
@@ -39,334 +39,6 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     workgroupBarrier();
     return joined;
 }
-
-// One row per workgroup, read by each pass.
-@compute @workgroup_size(512)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let k = workgroup.y * grid.x + workgroup.x;
-    if (k >= u.c) {
-        return;
-    }
-    var mean_new_sum_part = vec4f(0.0);
-    for (var element = lane * 4u; element < u.b * u.n; element += 8192u) {
-        let i0 = element / u.n;
-        let p0 = element % u.n;
-        let element1 = element + 2048u;
-        let i1 = element1 / u.n;
-        let p1 = element1 % u.n;
-        let element2 = element + 4096u;
-        let i2 = element2 / u.n;
-        let p2 = element2 % u.n;
-        let element3 = element + 6144u;
-        let i3 = element3 / u.n;
-        let p3 = element3 % u.n;
-        let x0 = x[((i0 * u.c + k) * u.n + p0) >> 2u];
-        var x1: vec4f;
-        if (element1 < u.b * u.n) {
-            x1 = x[((i1 * u.c + k) * u.n + p1) >> 2u];
-        }
-        var x2: vec4f;
-        if (element2 < u.b * u.n) {
-            x2 = x[((i2 * u.c + k) * u.n + p2) >> 2u];
-        }
-        var x3: vec4f;
-        if (element3 < u.b * u.n) {
-            x3 = x[((i3 * u.c + k) * u.n + p3) >> 2u];
-        }
-        mean_new_sum_part += x0;
-        if (element1 < u.b * u.n) {
-            mean_new_sum_part += x1;
-        }
-        if (element2 < u.b * u.n) {
-            mean_new_sum_part += x2;
-        }
-        if (element3 < u.b * u.n) {
-            mean_new_sum_part += x3;
-        }
-    }
-    let mean_new_sum = row_sum(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane);
-    let mean_new = mean_new_sum / f32(max(i32(u.b) * i32(u.n), 1));
-    var variance_new_sum_part = vec4f(0.0);
-    for (var element = lane * 4u; element < u.b * u.n; element += 8192u) {
-        let i0 = element / u.n;
-        let p0 = element % u.n;
-        let element1 = element + 2048u;
-        let i1 = element1 / u.n;
-        let p1 = element1 % u.n;
-        let element2 = element + 4096u;
-        let i2 = element2 / u.n;
-        let p2 = element2 % u.n;
-        let element3 = element + 6144u;
-        let i3 = element3 / u.n;
-        let p3 = element3 % u.n;
-        let x0 = x[((i0 * u.c + k) * u.n + p0) >> 2u];
-        var x1: vec4f;
-        if (element1 < u.b * u.n) {
-            x1 = x[((i1 * u.c + k) * u.n + p1) >> 2u];
-        }
-        var x2: vec4f;
-        if (element2 < u.b * u.n) {
-            x2 = x[((i2 * u.c + k) * u.n + p2) >> 2u];
-        }
-        var x3: vec4f;
-        if (element3 < u.b * u.n) {
-            x3 = x[((i3 * u.c + k) * u.n + p3) >> 2u];
-        }
-        variance_new_sum_part += (x0 - mean_new) * (x0 - mean_new);
-        if (element1 < u.b * u.n) {
-            variance_new_sum_part += (x1 - mean_new) * (x1 - mean_new);
-        }
-        if (element2 < u.b * u.n) {
-            variance_new_sum_part += (x2 - mean_new) * (x2 - mean_new);
-        }
-        if (element3 < u.b * u.n) {
-            variance_new_sum_part += (x3 - mean_new) * (x3 - mean_new);
-        }
-    }
-    let variance_new_sum = row_sum(variance_new_sum_part.x + variance_new_sum_part.y + (variance_new_sum_part.z + variance_new_sum_part.w), lane);
-    let variance_new = variance_new_sum / f32(max(i32(u.b) * i32(u.n), 1));
-    if (lane == 0u) {
-        mean[k] = mean_new;
-        variance[k] = variance_new;
-    }
-}
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(512)
-fn upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let k = workgroup.y * grid.x + workgroup.x;
-    if (k >= u.c) {
-        return;
-    }
-    let element0 = lane * 4u;
-    let i0 = element0 / u.n;
-    let p0 = element0 % u.n;
-    let element1 = lane * 4u + 2048u;
-    let i1 = element1 / u.n;
-    let p1 = element1 % u.n;
-    let element2 = lane * 4u + 4096u;
-    let i2 = element2 / u.n;
-    let p2 = element2 % u.n;
-    let element3 = lane * 4u + 6144u;
-    let i3 = element3 / u.n;
-    let p3 = element3 % u.n;
-    let element4 = lane * 4u + 8192u;
-    let i4 = element4 / u.n;
-    let p4 = element4 % u.n;
-    let element5 = lane * 4u + 10240u;
-    let i5 = element5 / u.n;
-    let p5 = element5 % u.n;
-    let element6 = lane * 4u + 12288u;
-    let i6 = element6 / u.n;
-    let p6 = element6 % u.n;
-    let element7 = lane * 4u + 14336u;
-    let i7 = element7 / u.n;
-    let p7 = element7 % u.n;
-    let element8 = lane * 4u + 16384u;
-    let i8 = element8 / u.n;
-    let p8 = element8 % u.n;
-    let element9 = lane * 4u + 18432u;
-    let i9 = element9 / u.n;
-    let p9 = element9 % u.n;
-    let element10 = lane * 4u + 20480u;
-    let i10 = element10 / u.n;
-    let p10 = element10 % u.n;
-    let element11 = lane * 4u + 22528u;
-    let i11 = element11 / u.n;
-    let p11 = element11 % u.n;
-    let element12 = lane * 4u + 24576u;
-    let i12 = element12 / u.n;
-    let p12 = element12 % u.n;
-    let element13 = lane * 4u + 26624u;
-    let i13 = element13 / u.n;
-    let p13 = element13 % u.n;
-    let element14 = lane * 4u + 28672u;
-    let i14 = element14 / u.n;
-    let p14 = element14 % u.n;
-    let element15 = lane * 4u + 30720u;
-    let i15 = element15 / u.n;
-    let p15 = element15 % u.n;
-    var x0: vec4f;
-    if (element0 < u.b * u.n) {
-        x0 = x[((i0 * u.c + k) * u.n + p0) >> 2u];
-    }
-    var x1: vec4f;
-    if (element1 < u.b * u.n) {
-        x1 = x[((i1 * u.c + k) * u.n + p1) >> 2u];
-    }
-    var x2: vec4f;
-    if (element2 < u.b * u.n) {
-        x2 = x[((i2 * u.c + k) * u.n + p2) >> 2u];
-    }
-    var x3: vec4f;
-    if (element3 < u.b * u.n) {
-        x3 = x[((i3 * u.c + k) * u.n + p3) >> 2u];
-    }
-    var x4: vec4f;
-    if (element4 < u.b * u.n) {
-        x4 = x[((i4 * u.c + k) * u.n + p4) >> 2u];
-    }
-    var x5: vec4f;
-    if (element5 < u.b * u.n) {
-        x5 = x[((i5 * u.c + k) * u.n + p5) >> 2u];
-    }
-    var x6: vec4f;
-    if (element6 < u.b * u.n) {
-        x6 = x[((i6 * u.c + k) * u.n + p6) >> 2u];
-    }
-    var x7: vec4f;
-    if (element7 < u.b * u.n) {
-        x7 = x[((i7 * u.c + k) * u.n + p7) >> 2u];
-    }
-    var x8: vec4f;
-    if (element8 < u.b * u.n) {
-        x8 = x[((i8 * u.c + k) * u.n + p8) >> 2u];
-    }
-    var x9: vec4f;
-    if (element9 < u.b * u.n) {
-        x9 = x[((i9 * u.c + k) * u.n + p9) >> 2u];
-    }
-    var x10: vec4f;
-    if (element10 < u.b * u.n) {
-        x10 = x[((i10 * u.c + k) * u.n + p10) >> 2u];
-    }
-    var x11: vec4f;
-    if (element11 < u.b * u.n) {
-        x11 = x[((i11 * u.c + k) * u.n + p11) >> 2u];
-    }
-    var x12: vec4f;
-    if (element12 < u.b * u.n) {
-        x12 = x[((i12 * u.c + k) * u.n + p12) >> 2u];
-    }
-    var x13: vec4f;
-    if (element13 < u.b * u.n) {
-        x13 = x[((i13 * u.c + k) * u.n + p13) >> 2u];
-    }
-    var x14: vec4f;
-    if (element14 < u.b * u.n) {
-        x14 = x[((i14 * u.c + k) * u.n + p14) >> 2u];
-    }
-    var x15: vec4f;
-    if (element15 < u.b * u.n) {
-        x15 = x[((i15 * u.c + k) * u.n + p15) >> 2u];
-    }
-    var mean_new_sum_part = vec4f(0.0);
-    if (element0 < u.b * u.n) {
-        mean_new_sum_part += x0;
-    }
-    if (element1 < u.b * u.n) {
-        mean_new_sum_part += x1;
-    }
-    if (element2 < u.b * u.n) {
-        mean_new_sum_part += x2;
-    }
-    if (element3 < u.b * u.n) {
-        mean_new_sum_part += x3;
-    }
-    if (element4 < u.b * u.n) {
-        mean_new_sum_part += x4;
-    }
-    if (element5 < u.b * u.n) {
-        mean_new_sum_part += x5;
-    }
-    if (element6 < u.b * u.n) {
-        mean_new_sum_part += x6;
-    }
-    if (element7 < u.b * u.n) {
-        mean_new_sum_part += x7;
-    }
-    if (element8 < u.b * u.n) {
-        mean_new_sum_part += x8;
-    }
-    if (element9 < u.b * u.n) {
-        mean_new_sum_part += x9;
-    }
-    if (element10 < u.b * u.n) {
-        mean_new_sum_part += x10;
-    }
-    if (element11 < u.b * u.n) {
-        mean_new_sum_part += x11;
-    }
-    if (element12 < u.b * u.n) {
-        mean_new_sum_part += x12;
-    }
-    if (element13 < u.b * u.n) {
-        mean_new_sum_part += x13;
-    }
-    if (element14 < u.b * u.n) {
-        mean_new_sum_part += x14;
-    }
-    if (element15 < u.b * u.n) {
-        mean_new_sum_part += x15;
-    }
-    let mean_new_sum = row_sum(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane);
-    let mean_new = mean_new_sum / f32(max(i32(u.b) * i32(u.n), 1));
-    var variance_new_sum_part = vec4f(0.0);
-    if (element0 < u.b * u.n) {
-        variance_new_sum_part += (x0 - mean_new) * (x0 - mean_new);
-    }
-    if (element1 < u.b * u.n) {
-        variance_new_sum_part += (x1 - mean_new) * (x1 - mean_new);
-    }
-    if (element2 < u.b * u.n) {
-        variance_new_sum_part += (x2 - mean_new) * (x2 - mean_new);
-    }
-    if (element3 < u.b * u.n) {
-        variance_new_sum_part += (x3 - mean_new) * (x3 - mean_new);
-    }
-    if (element4 < u.b * u.n) {
-        variance_new_sum_part += (x4 - mean_new) * (x4 - mean_new);
-    }
-    if (element5 < u.b * u.n) {
-        variance_new_sum_part += (x5 - mean_new) * (x5 - mean_new);
-    }
-    if (element6 < u.b * u.n) {
-        variance_new_sum_part += (x6 - mean_new) * (x6 - mean_new);
-    }
-    if (element7 < u.b * u.n) {
-        variance_new_sum_part += (x7 - mean_new) * (x7 - mean_new);
-    }
-    if (element8 < u.b * u.n) {
-        variance_new_sum_part += (x8 - mean_new) * (x8 - mean_new);
-    }
-    if (element9 < u.b * u.n) {
-        variance_new_sum_part += (x9 - mean_new) * (x9 - mean_new);
-    }
-    if (element10 < u.b * u.n) {
-        variance_new_sum_part += (x10 - mean_new) * (x10 - mean_new);
-    }
-    if (element11 < u.b * u.n) {
-        variance_new_sum_part += (x11 - mean_new) * (x11 - mean_new);
-    }
-    if (element12 < u.b * u.n) {
-        variance_new_sum_part += (x12 - mean_new) * (x12 - mean_new);
-    }
-    if (element13 < u.b * u.n) {
-        variance_new_sum_part += (x13 - mean_new) * (x13 - mean_new);
-    }
-    if (element14 < u.b * u.n) {
-        variance_new_sum_part += (x14 - mean_new) * (x14 - mean_new);
-    }
-    if (element15 < u.b * u.n) {
-        variance_new_sum_part += (x15 - mean_new) * (x15 - mean_new);
-    }
-    let variance_new_sum = row_sum(variance_new_sum_part.x + variance_new_sum_part.y + (variance_new_sum_part.z + variance_new_sum_part.w), lane);
-    let variance_new = variance_new_sum / f32(max(i32(u.b) * i32(u.n), 1));
-    if (lane == 0u) {
-        mean[k] = mean_new;
-        variance[k] = variance_new;
-    }
-}
-
-@group(0) @binding(1) var<storage, read> x_edge_upto16384: array<f32>;
 
 // One row per workgroup, of up to 16384 elements, read once.
 @compute @workgroup_size(512)
@@ -477,131 +149,131 @@ fn edge_upto16384(
     let p31 = element31 % u.n;
     var x0: f32;
     if (element0 < u.b * u.n) {
-        x0 = x_edge_upto16384[(i0 * u.c + k) * u.n + p0];
+        x0 = x[(i0 * u.c + k) * u.n + p0];
     }
     var x1: f32;
     if (element1 < u.b * u.n) {
-        x1 = x_edge_upto16384[(i1 * u.c + k) * u.n + p1];
+        x1 = x[(i1 * u.c + k) * u.n + p1];
     }
     var x2: f32;
     if (element2 < u.b * u.n) {
-        x2 = x_edge_upto16384[(i2 * u.c + k) * u.n + p2];
+        x2 = x[(i2 * u.c + k) * u.n + p2];
     }
     var x3: f32;
     if (element3 < u.b * u.n) {
-        x3 = x_edge_upto16384[(i3 * u.c + k) * u.n + p3];
+        x3 = x[(i3 * u.c + k) * u.n + p3];
     }
     var x4: f32;
     if (element4 < u.b * u.n) {
-        x4 = x_edge_upto16384[(i4 * u.c + k) * u.n + p4];
+        x4 = x[(i4 * u.c + k) * u.n + p4];
     }
     var x5: f32;
     if (element5 < u.b * u.n) {
-        x5 = x_edge_upto16384[(i5 * u.c + k) * u.n + p5];
+        x5 = x[(i5 * u.c + k) * u.n + p5];
     }
     var x6: f32;
     if (element6 < u.b * u.n) {
-        x6 = x_edge_upto16384[(i6 * u.c + k) * u.n + p6];
+        x6 = x[(i6 * u.c + k) * u.n + p6];
     }
     var x7: f32;
     if (element7 < u.b * u.n) {
-        x7 = x_edge_upto16384[(i7 * u.c + k) * u.n + p7];
+        x7 = x[(i7 * u.c + k) * u.n + p7];
     }
     var x8: f32;
     if (element8 < u.b * u.n) {
-        x8 = x_edge_upto16384[(i8 * u.c + k) * u.n + p8];
+        x8 = x[(i8 * u.c + k) * u.n + p8];
     }
     var x9: f32;
     if (element9 < u.b * u.n) {
-        x9 = x_edge_upto16384[(i9 * u.c + k) * u.n + p9];
+        x9 = x[(i9 * u.c + k) * u.n + p9];
     }
     var x10: f32;
     if (element10 < u.b * u.n) {
-        x10 = x_edge_upto16384[(i10 * u.c + k) * u.n + p10];
+        x10 = x[(i10 * u.c + k) * u.n + p10];
     }
     var x11: f32;
     if (element11 < u.b * u.n) {
-        x11 = x_edge_upto16384[(i11 * u.c + k) * u.n + p11];
+        x11 = x[(i11 * u.c + k) * u.n + p11];
     }
     var x12: f32;
     if (element12 < u.b * u.n) {
-        x12 = x_edge_upto16384[(i12 * u.c + k) * u.n + p12];
+        x12 = x[(i12 * u.c + k) * u.n + p12];
     }
     var x13: f32;
     if (element13 < u.b * u.n) {
-        x13 = x_edge_upto16384[(i13 * u.c + k) * u.n + p13];
+        x13 = x[(i13 * u.c + k) * u.n + p13];
     }
     var x14: f32;
     if (element14 < u.b * u.n) {
-        x14 = x_edge_upto16384[(i14 * u.c + k) * u.n + p14];
+        x14 = x[(i14 * u.c + k) * u.n + p14];
     }
     var x15: f32;
     if (element15 < u.b * u.n) {
-        x15 = x_edge_upto16384[(i15 * u.c + k) * u.n + p15];
+        x15 = x[(i15 * u.c + k) * u.n + p15];
     }
     var x16: f32;
     if (element16 < u.b * u.n) {
-        x16 = x_edge_upto16384[(i16 * u.c + k) * u.n + p16];
+        x16 = x[(i16 * u.c + k) * u.n + p16];
     }
     var x17: f32;
     if (element17 < u.b * u.n) {
-        x17 = x_edge_upto16384[(i17 * u.c + k) * u.n + p17];
+        x17 = x[(i17 * u.c + k) * u.n + p17];
     }
     var x18: f32;
     if (element18 < u.b * u.n) {
-        x18 = x_edge_upto16384[(i18 * u.c + k) * u.n + p18];
+        x18 = x[(i18 * u.c + k) * u.n + p18];
     }
     var x19: f32;
     if (element19 < u.b * u.n) {
-        x19 = x_edge_upto16384[(i19 * u.c + k) * u.n + p19];
+        x19 = x[(i19 * u.c + k) * u.n + p19];
     }
     var x20: f32;
     if (element20 < u.b * u.n) {
-        x20 = x_edge_upto16384[(i20 * u.c + k) * u.n + p20];
+        x20 = x[(i20 * u.c + k) * u.n + p20];
     }
     var x21: f32;
     if (element21 < u.b * u.n) {
-        x21 = x_edge_upto16384[(i21 * u.c + k) * u.n + p21];
+        x21 = x[(i21 * u.c + k) * u.n + p21];
     }
     var x22: f32;
     if (element22 < u.b * u.n) {
-        x22 = x_edge_upto16384[(i22 * u.c + k) * u.n + p22];
+        x22 = x[(i22 * u.c + k) * u.n + p22];
     }
     var x23: f32;
     if (element23 < u.b * u.n) {
-        x23 = x_edge_upto16384[(i23 * u.c + k) * u.n + p23];
+        x23 = x[(i23 * u.c + k) * u.n + p23];
     }
     var x24: f32;
     if (element24 < u.b * u.n) {
-        x24 = x_edge_upto16384[(i24 * u.c + k) * u.n + p24];
+        x24 = x[(i24 * u.c + k) * u.n + p24];
     }
     var x25: f32;
     if (element25 < u.b * u.n) {
-        x25 = x_edge_upto16384[(i25 * u.c + k) * u.n + p25];
+        x25 = x[(i25 * u.c + k) * u.n + p25];
     }
     var x26: f32;
     if (element26 < u.b * u.n) {
-        x26 = x_edge_upto16384[(i26 * u.c + k) * u.n + p26];
+        x26 = x[(i26 * u.c + k) * u.n + p26];
     }
     var x27: f32;
     if (element27 < u.b * u.n) {
-        x27 = x_edge_upto16384[(i27 * u.c + k) * u.n + p27];
+        x27 = x[(i27 * u.c + k) * u.n + p27];
     }
     var x28: f32;
     if (element28 < u.b * u.n) {
-        x28 = x_edge_upto16384[(i28 * u.c + k) * u.n + p28];
+        x28 = x[(i28 * u.c + k) * u.n + p28];
     }
     var x29: f32;
     if (element29 < u.b * u.n) {
-        x29 = x_edge_upto16384[(i29 * u.c + k) * u.n + p29];
+        x29 = x[(i29 * u.c + k) * u.n + p29];
     }
     var x30: f32;
     if (element30 < u.b * u.n) {
-        x30 = x_edge_upto16384[(i30 * u.c + k) * u.n + p30];
+        x30 = x[(i30 * u.c + k) * u.n + p30];
     }
     var x31: f32;
     if (element31 < u.b * u.n) {
-        x31 = x_edge_upto16384[(i31 * u.c + k) * u.n + p31];
+        x31 = x[(i31 * u.c + k) * u.n + p31];
     }
     var mean_new_sum_part = 0.0;
     if (element0 < u.b * u.n) {
@@ -843,34 +515,34 @@ fn edge(
         let element7 = element + 3584u;
         let i7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16384[(i0 * u.c + k) * u.n + p0];
+        let x0 = x[(i0 * u.c + k) * u.n + p0];
         var x1: f32;
         if (element1 < u.b * u.n) {
-            x1 = x_edge_upto16384[(i1 * u.c + k) * u.n + p1];
+            x1 = x[(i1 * u.c + k) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.b * u.n) {
-            x2 = x_edge_upto16384[(i2 * u.c + k) * u.n + p2];
+            x2 = x[(i2 * u.c + k) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.b * u.n) {
-            x3 = x_edge_upto16384[(i3 * u.c + k) * u.n + p3];
+            x3 = x[(i3 * u.c + k) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.b * u.n) {
-            x4 = x_edge_upto16384[(i4 * u.c + k) * u.n + p4];
+            x4 = x[(i4 * u.c + k) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.b * u.n) {
-            x5 = x_edge_upto16384[(i5 * u.c + k) * u.n + p5];
+            x5 = x[(i5 * u.c + k) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.b * u.n) {
-            x6 = x_edge_upto16384[(i6 * u.c + k) * u.n + p6];
+            x6 = x[(i6 * u.c + k) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.b * u.n) {
-            x7 = x_edge_upto16384[(i7 * u.c + k) * u.n + p7];
+            x7 = x[(i7 * u.c + k) * u.n + p7];
         }
         mean_new_sum_part += x0;
         if (element1 < u.b * u.n) {
@@ -922,34 +594,34 @@ fn edge(
         let element7 = element + 3584u;
         let i7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16384[(i0 * u.c + k) * u.n + p0];
+        let x0 = x[(i0 * u.c + k) * u.n + p0];
         var x1: f32;
         if (element1 < u.b * u.n) {
-            x1 = x_edge_upto16384[(i1 * u.c + k) * u.n + p1];
+            x1 = x[(i1 * u.c + k) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.b * u.n) {
-            x2 = x_edge_upto16384[(i2 * u.c + k) * u.n + p2];
+            x2 = x[(i2 * u.c + k) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.b * u.n) {
-            x3 = x_edge_upto16384[(i3 * u.c + k) * u.n + p3];
+            x3 = x[(i3 * u.c + k) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.b * u.n) {
-            x4 = x_edge_upto16384[(i4 * u.c + k) * u.n + p4];
+            x4 = x[(i4 * u.c + k) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.b * u.n) {
-            x5 = x_edge_upto16384[(i5 * u.c + k) * u.n + p5];
+            x5 = x[(i5 * u.c + k) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.b * u.n) {
-            x6 = x_edge_upto16384[(i6 * u.c + k) * u.n + p6];
+            x6 = x[(i6 * u.c + k) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.b * u.n) {
-            x7 = x_edge_upto16384[(i7 * u.c + k) * u.n + p7];
+            x7 = x[(i7 * u.c + k) * u.n + p7];
         }
         variance_new_sum_part += (x0 - mean_new) * (x0 - mean_new);
         if (element1 < u.b * u.n) {

@@ -217,383 +217,8 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto32768: array<f32>;
-@group(0) @binding(3) var<storage, read> dy_edge_upto32768: array<f32>;
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(1024)
-fn edge_upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-    @builtin(subgroup_size) subgroup_size: u32,
-    @builtin(subgroup_invocation_id) subgroup_lane: u32,
-) {
-    let k = workgroup.y * grid.x + workgroup.x;
-    if (k >= u.c) {
-        return;
-    }
-    let element0 = lane;
-    let i0 = element0 / u.n;
-    let p0 = element0 % u.n;
-    let element1 = lane + 1024u;
-    let i1 = element1 / u.n;
-    let p1 = element1 % u.n;
-    let element2 = lane + 2048u;
-    let i2 = element2 / u.n;
-    let p2 = element2 % u.n;
-    let element3 = lane + 3072u;
-    let i3 = element3 / u.n;
-    let p3 = element3 % u.n;
-    let element4 = lane + 4096u;
-    let i4 = element4 / u.n;
-    let p4 = element4 % u.n;
-    let element5 = lane + 5120u;
-    let i5 = element5 / u.n;
-    let p5 = element5 % u.n;
-    let element6 = lane + 6144u;
-    let i6 = element6 / u.n;
-    let p6 = element6 % u.n;
-    let element7 = lane + 7168u;
-    let i7 = element7 / u.n;
-    let p7 = element7 % u.n;
-    let element8 = lane + 8192u;
-    let i8 = element8 / u.n;
-    let p8 = element8 % u.n;
-    let element9 = lane + 9216u;
-    let i9 = element9 / u.n;
-    let p9 = element9 % u.n;
-    let element10 = lane + 10240u;
-    let i10 = element10 / u.n;
-    let p10 = element10 % u.n;
-    let element11 = lane + 11264u;
-    let i11 = element11 / u.n;
-    let p11 = element11 % u.n;
-    let element12 = lane + 12288u;
-    let i12 = element12 / u.n;
-    let p12 = element12 % u.n;
-    let element13 = lane + 13312u;
-    let i13 = element13 / u.n;
-    let p13 = element13 % u.n;
-    let element14 = lane + 14336u;
-    let i14 = element14 / u.n;
-    let p14 = element14 % u.n;
-    let element15 = lane + 15360u;
-    let i15 = element15 / u.n;
-    let p15 = element15 % u.n;
-    let element16 = lane + 16384u;
-    let i16 = element16 / u.n;
-    let p16 = element16 % u.n;
-    let element17 = lane + 17408u;
-    let i17 = element17 / u.n;
-    let p17 = element17 % u.n;
-    let element18 = lane + 18432u;
-    let i18 = element18 / u.n;
-    let p18 = element18 % u.n;
-    let element19 = lane + 19456u;
-    let i19 = element19 / u.n;
-    let p19 = element19 % u.n;
-    let element20 = lane + 20480u;
-    let i20 = element20 / u.n;
-    let p20 = element20 % u.n;
-    let element21 = lane + 21504u;
-    let i21 = element21 / u.n;
-    let p21 = element21 % u.n;
-    let element22 = lane + 22528u;
-    let i22 = element22 / u.n;
-    let p22 = element22 % u.n;
-    let element23 = lane + 23552u;
-    let i23 = element23 / u.n;
-    let p23 = element23 % u.n;
-    let element24 = lane + 24576u;
-    let i24 = element24 / u.n;
-    let p24 = element24 % u.n;
-    let element25 = lane + 25600u;
-    let i25 = element25 / u.n;
-    let p25 = element25 % u.n;
-    let element26 = lane + 26624u;
-    let i26 = element26 / u.n;
-    let p26 = element26 % u.n;
-    let element27 = lane + 27648u;
-    let i27 = element27 / u.n;
-    let p27 = element27 % u.n;
-    let element28 = lane + 28672u;
-    let i28 = element28 / u.n;
-    let p28 = element28 % u.n;
-    let element29 = lane + 29696u;
-    let i29 = element29 / u.n;
-    let p29 = element29 % u.n;
-    let element30 = lane + 30720u;
-    let i30 = element30 / u.n;
-    let p30 = element30 % u.n;
-    let element31 = lane + 31744u;
-    let i31 = element31 / u.n;
-    let p31 = element31 % u.n;
-    var dy0: f32;
-    if (element0 < u.b * u.n) {
-        dy0 = dy_edge_upto32768[(i0 * u.c + k) * u.n + p0];
-    }
-    var dy1: f32;
-    if (element1 < u.b * u.n) {
-        dy1 = dy_edge_upto32768[(i1 * u.c + k) * u.n + p1];
-    }
-    var dy2: f32;
-    if (element2 < u.b * u.n) {
-        dy2 = dy_edge_upto32768[(i2 * u.c + k) * u.n + p2];
-    }
-    var dy3: f32;
-    if (element3 < u.b * u.n) {
-        dy3 = dy_edge_upto32768[(i3 * u.c + k) * u.n + p3];
-    }
-    var dy4: f32;
-    if (element4 < u.b * u.n) {
-        dy4 = dy_edge_upto32768[(i4 * u.c + k) * u.n + p4];
-    }
-    var dy5: f32;
-    if (element5 < u.b * u.n) {
-        dy5 = dy_edge_upto32768[(i5 * u.c + k) * u.n + p5];
-    }
-    var dy6: f32;
-    if (element6 < u.b * u.n) {
-        dy6 = dy_edge_upto32768[(i6 * u.c + k) * u.n + p6];
-    }
-    var dy7: f32;
-    if (element7 < u.b * u.n) {
-        dy7 = dy_edge_upto32768[(i7 * u.c + k) * u.n + p7];
-    }
-    var dy8: f32;
-    if (element8 < u.b * u.n) {
-        dy8 = dy_edge_upto32768[(i8 * u.c + k) * u.n + p8];
-    }
-    var dy9: f32;
-    if (element9 < u.b * u.n) {
-        dy9 = dy_edge_upto32768[(i9 * u.c + k) * u.n + p9];
-    }
-    var dy10: f32;
-    if (element10 < u.b * u.n) {
-        dy10 = dy_edge_upto32768[(i10 * u.c + k) * u.n + p10];
-    }
-    var dy11: f32;
-    if (element11 < u.b * u.n) {
-        dy11 = dy_edge_upto32768[(i11 * u.c + k) * u.n + p11];
-    }
-    var dy12: f32;
-    if (element12 < u.b * u.n) {
-        dy12 = dy_edge_upto32768[(i12 * u.c + k) * u.n + p12];
-    }
-    var dy13: f32;
-    if (element13 < u.b * u.n) {
-        dy13 = dy_edge_upto32768[(i13 * u.c + k) * u.n + p13];
-    }
-    var dy14: f32;
-    if (element14 < u.b * u.n) {
-        dy14 = dy_edge_upto32768[(i14 * u.c + k) * u.n + p14];
-    }
-    var dy15: f32;
-    if (element15 < u.b * u.n) {
-        dy15 = dy_edge_upto32768[(i15 * u.c + k) * u.n + p15];
-    }
-    var dy16: f32;
-    if (element16 < u.b * u.n) {
-        dy16 = dy_edge_upto32768[(i16 * u.c + k) * u.n + p16];
-    }
-    var dy17: f32;
-    if (element17 < u.b * u.n) {
-        dy17 = dy_edge_upto32768[(i17 * u.c + k) * u.n + p17];
-    }
-    var dy18: f32;
-    if (element18 < u.b * u.n) {
-        dy18 = dy_edge_upto32768[(i18 * u.c + k) * u.n + p18];
-    }
-    var dy19: f32;
-    if (element19 < u.b * u.n) {
-        dy19 = dy_edge_upto32768[(i19 * u.c + k) * u.n + p19];
-    }
-    var dy20: f32;
-    if (element20 < u.b * u.n) {
-        dy20 = dy_edge_upto32768[(i20 * u.c + k) * u.n + p20];
-    }
-    var dy21: f32;
-    if (element21 < u.b * u.n) {
-        dy21 = dy_edge_upto32768[(i21 * u.c + k) * u.n + p21];
-    }
-    var dy22: f32;
-    if (element22 < u.b * u.n) {
-        dy22 = dy_edge_upto32768[(i22 * u.c + k) * u.n + p22];
-    }
-    var dy23: f32;
-    if (element23 < u.b * u.n) {
-        dy23 = dy_edge_upto32768[(i23 * u.c + k) * u.n + p23];
-    }
-    var dy24: f32;
-    if (element24 < u.b * u.n) {
-        dy24 = dy_edge_upto32768[(i24 * u.c + k) * u.n + p24];
-    }
-    var dy25: f32;
-    if (element25 < u.b * u.n) {
-        dy25 = dy_edge_upto32768[(i25 * u.c + k) * u.n + p25];
-    }
-    var dy26: f32;
-    if (element26 < u.b * u.n) {
-        dy26 = dy_edge_upto32768[(i26 * u.c + k) * u.n + p26];
-    }
-    var dy27: f32;
-    if (element27 < u.b * u.n) {
-        dy27 = dy_edge_upto32768[(i27 * u.c + k) * u.n + p27];
-    }
-    var dy28: f32;
-    if (element28 < u.b * u.n) {
-        dy28 = dy_edge_upto32768[(i28 * u.c + k) * u.n + p28];
-    }
-    var dy29: f32;
-    if (element29 < u.b * u.n) {
-        dy29 = dy_edge_upto32768[(i29 * u.c + k) * u.n + p29];
-    }
-    var dy30: f32;
-    if (element30 < u.b * u.n) {
-        dy30 = dy_edge_upto32768[(i30 * u.c + k) * u.n + p30];
-    }
-    var dy31: f32;
-    if (element31 < u.b * u.n) {
-        dy31 = dy_edge_upto32768[(i31 * u.c + k) * u.n + p31];
-    }
-    var scale_along_new_part = 0.0;
-    var mean_along_new_part = 0.0;
-    if (element0 < u.b * u.n) {
-        scale_along_new_part += dy0 * (x_edge_upto32768[(i0 * u.c + k) * u.n + p0] - mean[k]);
-        mean_along_new_part += dy0;
-    }
-    if (element1 < u.b * u.n) {
-        scale_along_new_part += dy1 * (x_edge_upto32768[(i1 * u.c + k) * u.n + p1] - mean[k]);
-        mean_along_new_part += dy1;
-    }
-    if (element2 < u.b * u.n) {
-        scale_along_new_part += dy2 * (x_edge_upto32768[(i2 * u.c + k) * u.n + p2] - mean[k]);
-        mean_along_new_part += dy2;
-    }
-    if (element3 < u.b * u.n) {
-        scale_along_new_part += dy3 * (x_edge_upto32768[(i3 * u.c + k) * u.n + p3] - mean[k]);
-        mean_along_new_part += dy3;
-    }
-    if (element4 < u.b * u.n) {
-        scale_along_new_part += dy4 * (x_edge_upto32768[(i4 * u.c + k) * u.n + p4] - mean[k]);
-        mean_along_new_part += dy4;
-    }
-    if (element5 < u.b * u.n) {
-        scale_along_new_part += dy5 * (x_edge_upto32768[(i5 * u.c + k) * u.n + p5] - mean[k]);
-        mean_along_new_part += dy5;
-    }
-    if (element6 < u.b * u.n) {
-        scale_along_new_part += dy6 * (x_edge_upto32768[(i6 * u.c + k) * u.n + p6] - mean[k]);
-        mean_along_new_part += dy6;
-    }
-    if (element7 < u.b * u.n) {
-        scale_along_new_part += dy7 * (x_edge_upto32768[(i7 * u.c + k) * u.n + p7] - mean[k]);
-        mean_along_new_part += dy7;
-    }
-    if (element8 < u.b * u.n) {
-        scale_along_new_part += dy8 * (x_edge_upto32768[(i8 * u.c + k) * u.n + p8] - mean[k]);
-        mean_along_new_part += dy8;
-    }
-    if (element9 < u.b * u.n) {
-        scale_along_new_part += dy9 * (x_edge_upto32768[(i9 * u.c + k) * u.n + p9] - mean[k]);
-        mean_along_new_part += dy9;
-    }
-    if (element10 < u.b * u.n) {
-        scale_along_new_part += dy10 * (x_edge_upto32768[(i10 * u.c + k) * u.n + p10] - mean[k]);
-        mean_along_new_part += dy10;
-    }
-    if (element11 < u.b * u.n) {
-        scale_along_new_part += dy11 * (x_edge_upto32768[(i11 * u.c + k) * u.n + p11] - mean[k]);
-        mean_along_new_part += dy11;
-    }
-    if (element12 < u.b * u.n) {
-        scale_along_new_part += dy12 * (x_edge_upto32768[(i12 * u.c + k) * u.n + p12] - mean[k]);
-        mean_along_new_part += dy12;
-    }
-    if (element13 < u.b * u.n) {
-        scale_along_new_part += dy13 * (x_edge_upto32768[(i13 * u.c + k) * u.n + p13] - mean[k]);
-        mean_along_new_part += dy13;
-    }
-    if (element14 < u.b * u.n) {
-        scale_along_new_part += dy14 * (x_edge_upto32768[(i14 * u.c + k) * u.n + p14] - mean[k]);
-        mean_along_new_part += dy14;
-    }
-    if (element15 < u.b * u.n) {
-        scale_along_new_part += dy15 * (x_edge_upto32768[(i15 * u.c + k) * u.n + p15] - mean[k]);
-        mean_along_new_part += dy15;
-    }
-    if (element16 < u.b * u.n) {
-        scale_along_new_part += dy16 * (x_edge_upto32768[(i16 * u.c + k) * u.n + p16] - mean[k]);
-        mean_along_new_part += dy16;
-    }
-    if (element17 < u.b * u.n) {
-        scale_along_new_part += dy17 * (x_edge_upto32768[(i17 * u.c + k) * u.n + p17] - mean[k]);
-        mean_along_new_part += dy17;
-    }
-    if (element18 < u.b * u.n) {
-        scale_along_new_part += dy18 * (x_edge_upto32768[(i18 * u.c + k) * u.n + p18] - mean[k]);
-        mean_along_new_part += dy18;
-    }
-    if (element19 < u.b * u.n) {
-        scale_along_new_part += dy19 * (x_edge_upto32768[(i19 * u.c + k) * u.n + p19] - mean[k]);
-        mean_along_new_part += dy19;
-    }
-    if (element20 < u.b * u.n) {
-        scale_along_new_part += dy20 * (x_edge_upto32768[(i20 * u.c + k) * u.n + p20] - mean[k]);
-        mean_along_new_part += dy20;
-    }
-    if (element21 < u.b * u.n) {
-        scale_along_new_part += dy21 * (x_edge_upto32768[(i21 * u.c + k) * u.n + p21] - mean[k]);
-        mean_along_new_part += dy21;
-    }
-    if (element22 < u.b * u.n) {
-        scale_along_new_part += dy22 * (x_edge_upto32768[(i22 * u.c + k) * u.n + p22] - mean[k]);
-        mean_along_new_part += dy22;
-    }
-    if (element23 < u.b * u.n) {
-        scale_along_new_part += dy23 * (x_edge_upto32768[(i23 * u.c + k) * u.n + p23] - mean[k]);
-        mean_along_new_part += dy23;
-    }
-    if (element24 < u.b * u.n) {
-        scale_along_new_part += dy24 * (x_edge_upto32768[(i24 * u.c + k) * u.n + p24] - mean[k]);
-        mean_along_new_part += dy24;
-    }
-    if (element25 < u.b * u.n) {
-        scale_along_new_part += dy25 * (x_edge_upto32768[(i25 * u.c + k) * u.n + p25] - mean[k]);
-        mean_along_new_part += dy25;
-    }
-    if (element26 < u.b * u.n) {
-        scale_along_new_part += dy26 * (x_edge_upto32768[(i26 * u.c + k) * u.n + p26] - mean[k]);
-        mean_along_new_part += dy26;
-    }
-    if (element27 < u.b * u.n) {
-        scale_along_new_part += dy27 * (x_edge_upto32768[(i27 * u.c + k) * u.n + p27] - mean[k]);
-        mean_along_new_part += dy27;
-    }
-    if (element28 < u.b * u.n) {
-        scale_along_new_part += dy28 * (x_edge_upto32768[(i28 * u.c + k) * u.n + p28] - mean[k]);
-        mean_along_new_part += dy28;
-    }
-    if (element29 < u.b * u.n) {
-        scale_along_new_part += dy29 * (x_edge_upto32768[(i29 * u.c + k) * u.n + p29] - mean[k]);
-        mean_along_new_part += dy29;
-    }
-    if (element30 < u.b * u.n) {
-        scale_along_new_part += dy30 * (x_edge_upto32768[(i30 * u.c + k) * u.n + p30] - mean[k]);
-        mean_along_new_part += dy30;
-    }
-    if (element31 < u.b * u.n) {
-        scale_along_new_part += dy31 * (x_edge_upto32768[(i31 * u.c + k) * u.n + p31] - mean[k]);
-        mean_along_new_part += dy31;
-    }
-    let scale_along_new = row_sum(scale_along_new_part, lane, subgroup_size, subgroup_lane);
-    let mean_along_new = row_sum(mean_along_new_part, lane, subgroup_size, subgroup_lane);
-    if (lane == 0u) {
-        scale_along[k] = scale_along_new;
-        mean_along[k] = mean_along_new;
-    }
-}
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> dy_edge: array<f32>;
 
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
@@ -634,49 +259,49 @@ fn edge(
         let element7 = element + 7168u;
         let i7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let dy0 = dy_edge_upto32768[(i0 * u.c + k) * u.n + p0];
-        let x0 = x_edge_upto32768[(i0 * u.c + k) * u.n + p0];
+        let dy0 = dy_edge[(i0 * u.c + k) * u.n + p0];
+        let x0 = x_edge[(i0 * u.c + k) * u.n + p0];
         var dy1: f32;
         var x1: f32;
         if (element1 < u.b * u.n) {
-            dy1 = dy_edge_upto32768[(i1 * u.c + k) * u.n + p1];
-            x1 = x_edge_upto32768[(i1 * u.c + k) * u.n + p1];
+            dy1 = dy_edge[(i1 * u.c + k) * u.n + p1];
+            x1 = x_edge[(i1 * u.c + k) * u.n + p1];
         }
         var dy2: f32;
         var x2: f32;
         if (element2 < u.b * u.n) {
-            dy2 = dy_edge_upto32768[(i2 * u.c + k) * u.n + p2];
-            x2 = x_edge_upto32768[(i2 * u.c + k) * u.n + p2];
+            dy2 = dy_edge[(i2 * u.c + k) * u.n + p2];
+            x2 = x_edge[(i2 * u.c + k) * u.n + p2];
         }
         var dy3: f32;
         var x3: f32;
         if (element3 < u.b * u.n) {
-            dy3 = dy_edge_upto32768[(i3 * u.c + k) * u.n + p3];
-            x3 = x_edge_upto32768[(i3 * u.c + k) * u.n + p3];
+            dy3 = dy_edge[(i3 * u.c + k) * u.n + p3];
+            x3 = x_edge[(i3 * u.c + k) * u.n + p3];
         }
         var dy4: f32;
         var x4: f32;
         if (element4 < u.b * u.n) {
-            dy4 = dy_edge_upto32768[(i4 * u.c + k) * u.n + p4];
-            x4 = x_edge_upto32768[(i4 * u.c + k) * u.n + p4];
+            dy4 = dy_edge[(i4 * u.c + k) * u.n + p4];
+            x4 = x_edge[(i4 * u.c + k) * u.n + p4];
         }
         var dy5: f32;
         var x5: f32;
         if (element5 < u.b * u.n) {
-            dy5 = dy_edge_upto32768[(i5 * u.c + k) * u.n + p5];
-            x5 = x_edge_upto32768[(i5 * u.c + k) * u.n + p5];
+            dy5 = dy_edge[(i5 * u.c + k) * u.n + p5];
+            x5 = x_edge[(i5 * u.c + k) * u.n + p5];
         }
         var dy6: f32;
         var x6: f32;
         if (element6 < u.b * u.n) {
-            dy6 = dy_edge_upto32768[(i6 * u.c + k) * u.n + p6];
-            x6 = x_edge_upto32768[(i6 * u.c + k) * u.n + p6];
+            dy6 = dy_edge[(i6 * u.c + k) * u.n + p6];
+            x6 = x_edge[(i6 * u.c + k) * u.n + p6];
         }
         var dy7: f32;
         var x7: f32;
         if (element7 < u.b * u.n) {
-            dy7 = dy_edge_upto32768[(i7 * u.c + k) * u.n + p7];
-            x7 = x_edge_upto32768[(i7 * u.c + k) * u.n + p7];
+            dy7 = dy_edge[(i7 * u.c + k) * u.n + p7];
+            x7 = x_edge[(i7 * u.c + k) * u.n + p7];
         }
         scale_along_new_part += dy0 * (x0 - mean[k]);
         mean_along_new_part += dy0;

@@ -14,10 +14,10 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read> x: array<vec4f>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read> gain: array<f32>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y: array<vec4f>;
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;
 var<workgroup> partial: array<f32, 512>;
 
 // The sum over the 512 lanes of a row, in a fixed order.
@@ -44,451 +44,6 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     workgroupBarrier();
     return joined;
 }
-
-// One row per workgroup, read by each pass.
-@compute @workgroup_size(512)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let row = workgroup.y * grid.x + workgroup.x;
-    if (row >= u.b * u.g) {
-        return;
-    }
-    let i = row / u.g;
-    let q = row % u.g;
-    var mean_sum_part = vec4f(0.0);
-    for (var element = lane * 4u; element < u.c * u.n; element += 8192u) {
-        let k0 = element / u.n;
-        let p0 = element % u.n;
-        let element1 = element + 2048u;
-        let k1 = element1 / u.n;
-        let p1 = element1 % u.n;
-        let element2 = element + 4096u;
-        let k2 = element2 / u.n;
-        let p2 = element2 % u.n;
-        let element3 = element + 6144u;
-        let k3 = element3 / u.n;
-        let p3 = element3 % u.n;
-        let x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
-        var x1: vec4f;
-        if (element1 < u.c * u.n) {
-            x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
-        }
-        var x2: vec4f;
-        if (element2 < u.c * u.n) {
-            x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
-        }
-        var x3: vec4f;
-        if (element3 < u.c * u.n) {
-            x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
-        }
-        mean_sum_part += x0;
-        if (element1 < u.c * u.n) {
-            mean_sum_part += x1;
-        }
-        if (element2 < u.c * u.n) {
-            mean_sum_part += x2;
-        }
-        if (element3 < u.c * u.n) {
-            mean_sum_part += x3;
-        }
-    }
-    let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
-    let mean = mean_sum / f32(i32(u.c) * i32(u.n));
-    var variance_sum_part = vec4f(0.0);
-    for (var element = lane * 4u; element < u.c * u.n; element += 8192u) {
-        let k0 = element / u.n;
-        let p0 = element % u.n;
-        let element1 = element + 2048u;
-        let k1 = element1 / u.n;
-        let p1 = element1 % u.n;
-        let element2 = element + 4096u;
-        let k2 = element2 / u.n;
-        let p2 = element2 % u.n;
-        let element3 = element + 6144u;
-        let k3 = element3 / u.n;
-        let p3 = element3 % u.n;
-        let x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
-        var x1: vec4f;
-        if (element1 < u.c * u.n) {
-            x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
-        }
-        var x2: vec4f;
-        if (element2 < u.c * u.n) {
-            x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
-        }
-        var x3: vec4f;
-        if (element3 < u.c * u.n) {
-            x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
-        }
-        variance_sum_part += (x0 - mean) * (x0 - mean);
-        if (element1 < u.c * u.n) {
-            variance_sum_part += (x1 - mean) * (x1 - mean);
-        }
-        if (element2 < u.c * u.n) {
-            variance_sum_part += (x2 - mean) * (x2 - mean);
-        }
-        if (element3 < u.c * u.n) {
-            variance_sum_part += (x3 - mean) * (x3 - mean);
-        }
-    }
-    let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
-    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
-    let scale = 1.0 / sqrt(variance + u.eps);
-    for (var element = lane * 4u; element < u.c * u.n; element += 8192u) {
-        let k0 = element / u.n;
-        let p0 = element % u.n;
-        let element1 = element + 2048u;
-        let k1 = element1 / u.n;
-        let p1 = element1 % u.n;
-        let element2 = element + 4096u;
-        let k2 = element2 / u.n;
-        let p2 = element2 % u.n;
-        let element3 = element + 6144u;
-        let k3 = element3 / u.n;
-        let p3 = element3 % u.n;
-        let x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
-        let gain0 = gain[q * u.c + k0];
-        let bias0 = bias[q * u.c + k0];
-        var x1: vec4f;
-        var gain1: f32;
-        var bias1: f32;
-        if (element1 < u.c * u.n) {
-            x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
-            gain1 = gain[q * u.c + k1];
-            bias1 = bias[q * u.c + k1];
-        }
-        var x2: vec4f;
-        var gain2: f32;
-        var bias2: f32;
-        if (element2 < u.c * u.n) {
-            x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
-            gain2 = gain[q * u.c + k2];
-            bias2 = bias[q * u.c + k2];
-        }
-        var x3: vec4f;
-        var gain3: f32;
-        var bias3: f32;
-        if (element3 < u.c * u.n) {
-            x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
-            gain3 = gain[q * u.c + k3];
-            bias3 = bias[q * u.c + k3];
-        }
-        let y_new = (x0 - mean) * scale * gain0 + bias0;
-        y[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u] = y_new;
-        if (element1 < u.c * u.n) {
-            let y_new = (x1 - mean) * scale * gain1 + bias1;
-            y[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u] = y_new;
-        }
-        if (element2 < u.c * u.n) {
-            let y_new = (x2 - mean) * scale * gain2 + bias2;
-            y[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u] = y_new;
-        }
-        if (element3 < u.c * u.n) {
-            let y_new = (x3 - mean) * scale * gain3 + bias3;
-            y[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u] = y_new;
-        }
-    }
-}
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(512)
-fn upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let row = workgroup.y * grid.x + workgroup.x;
-    if (row >= u.b * u.g) {
-        return;
-    }
-    let i = row / u.g;
-    let q = row % u.g;
-    let element0 = lane * 4u;
-    let k0 = element0 / u.n;
-    let p0 = element0 % u.n;
-    let element1 = lane * 4u + 2048u;
-    let k1 = element1 / u.n;
-    let p1 = element1 % u.n;
-    let element2 = lane * 4u + 4096u;
-    let k2 = element2 / u.n;
-    let p2 = element2 % u.n;
-    let element3 = lane * 4u + 6144u;
-    let k3 = element3 / u.n;
-    let p3 = element3 % u.n;
-    let element4 = lane * 4u + 8192u;
-    let k4 = element4 / u.n;
-    let p4 = element4 % u.n;
-    let element5 = lane * 4u + 10240u;
-    let k5 = element5 / u.n;
-    let p5 = element5 % u.n;
-    let element6 = lane * 4u + 12288u;
-    let k6 = element6 / u.n;
-    let p6 = element6 % u.n;
-    let element7 = lane * 4u + 14336u;
-    let k7 = element7 / u.n;
-    let p7 = element7 % u.n;
-    let element8 = lane * 4u + 16384u;
-    let k8 = element8 / u.n;
-    let p8 = element8 % u.n;
-    let element9 = lane * 4u + 18432u;
-    let k9 = element9 / u.n;
-    let p9 = element9 % u.n;
-    let element10 = lane * 4u + 20480u;
-    let k10 = element10 / u.n;
-    let p10 = element10 % u.n;
-    let element11 = lane * 4u + 22528u;
-    let k11 = element11 / u.n;
-    let p11 = element11 % u.n;
-    let element12 = lane * 4u + 24576u;
-    let k12 = element12 / u.n;
-    let p12 = element12 % u.n;
-    let element13 = lane * 4u + 26624u;
-    let k13 = element13 / u.n;
-    let p13 = element13 % u.n;
-    let element14 = lane * 4u + 28672u;
-    let k14 = element14 / u.n;
-    let p14 = element14 % u.n;
-    let element15 = lane * 4u + 30720u;
-    let k15 = element15 / u.n;
-    let p15 = element15 % u.n;
-    var x0: vec4f;
-    if (element0 < u.c * u.n) {
-        x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
-    }
-    var x1: vec4f;
-    if (element1 < u.c * u.n) {
-        x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
-    }
-    var x2: vec4f;
-    if (element2 < u.c * u.n) {
-        x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
-    }
-    var x3: vec4f;
-    if (element3 < u.c * u.n) {
-        x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
-    }
-    var x4: vec4f;
-    if (element4 < u.c * u.n) {
-        x4 = x[(((i * u.g + q) * u.c + k4) * u.n + p4) >> 2u];
-    }
-    var x5: vec4f;
-    if (element5 < u.c * u.n) {
-        x5 = x[(((i * u.g + q) * u.c + k5) * u.n + p5) >> 2u];
-    }
-    var x6: vec4f;
-    if (element6 < u.c * u.n) {
-        x6 = x[(((i * u.g + q) * u.c + k6) * u.n + p6) >> 2u];
-    }
-    var x7: vec4f;
-    if (element7 < u.c * u.n) {
-        x7 = x[(((i * u.g + q) * u.c + k7) * u.n + p7) >> 2u];
-    }
-    var x8: vec4f;
-    if (element8 < u.c * u.n) {
-        x8 = x[(((i * u.g + q) * u.c + k8) * u.n + p8) >> 2u];
-    }
-    var x9: vec4f;
-    if (element9 < u.c * u.n) {
-        x9 = x[(((i * u.g + q) * u.c + k9) * u.n + p9) >> 2u];
-    }
-    var x10: vec4f;
-    if (element10 < u.c * u.n) {
-        x10 = x[(((i * u.g + q) * u.c + k10) * u.n + p10) >> 2u];
-    }
-    var x11: vec4f;
-    if (element11 < u.c * u.n) {
-        x11 = x[(((i * u.g + q) * u.c + k11) * u.n + p11) >> 2u];
-    }
-    var x12: vec4f;
-    if (element12 < u.c * u.n) {
-        x12 = x[(((i * u.g + q) * u.c + k12) * u.n + p12) >> 2u];
-    }
-    var x13: vec4f;
-    if (element13 < u.c * u.n) {
-        x13 = x[(((i * u.g + q) * u.c + k13) * u.n + p13) >> 2u];
-    }
-    var x14: vec4f;
-    if (element14 < u.c * u.n) {
-        x14 = x[(((i * u.g + q) * u.c + k14) * u.n + p14) >> 2u];
-    }
-    var x15: vec4f;
-    if (element15 < u.c * u.n) {
-        x15 = x[(((i * u.g + q) * u.c + k15) * u.n + p15) >> 2u];
-    }
-    var mean_sum_part = vec4f(0.0);
-    if (element0 < u.c * u.n) {
-        mean_sum_part += x0;
-    }
-    if (element1 < u.c * u.n) {
-        mean_sum_part += x1;
-    }
-    if (element2 < u.c * u.n) {
-        mean_sum_part += x2;
-    }
-    if (element3 < u.c * u.n) {
-        mean_sum_part += x3;
-    }
-    if (element4 < u.c * u.n) {
-        mean_sum_part += x4;
-    }
-    if (element5 < u.c * u.n) {
-        mean_sum_part += x5;
-    }
-    if (element6 < u.c * u.n) {
-        mean_sum_part += x6;
-    }
-    if (element7 < u.c * u.n) {
-        mean_sum_part += x7;
-    }
-    if (element8 < u.c * u.n) {
-        mean_sum_part += x8;
-    }
-    if (element9 < u.c * u.n) {
-        mean_sum_part += x9;
-    }
-    if (element10 < u.c * u.n) {
-        mean_sum_part += x10;
-    }
-    if (element11 < u.c * u.n) {
-        mean_sum_part += x11;
-    }
-    if (element12 < u.c * u.n) {
-        mean_sum_part += x12;
-    }
-    if (element13 < u.c * u.n) {
-        mean_sum_part += x13;
-    }
-    if (element14 < u.c * u.n) {
-        mean_sum_part += x14;
-    }
-    if (element15 < u.c * u.n) {
-        mean_sum_part += x15;
-    }
-    let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
-    let mean = mean_sum / f32(i32(u.c) * i32(u.n));
-    var variance_sum_part = vec4f(0.0);
-    if (element0 < u.c * u.n) {
-        variance_sum_part += (x0 - mean) * (x0 - mean);
-    }
-    if (element1 < u.c * u.n) {
-        variance_sum_part += (x1 - mean) * (x1 - mean);
-    }
-    if (element2 < u.c * u.n) {
-        variance_sum_part += (x2 - mean) * (x2 - mean);
-    }
-    if (element3 < u.c * u.n) {
-        variance_sum_part += (x3 - mean) * (x3 - mean);
-    }
-    if (element4 < u.c * u.n) {
-        variance_sum_part += (x4 - mean) * (x4 - mean);
-    }
-    if (element5 < u.c * u.n) {
-        variance_sum_part += (x5 - mean) * (x5 - mean);
-    }
-    if (element6 < u.c * u.n) {
-        variance_sum_part += (x6 - mean) * (x6 - mean);
-    }
-    if (element7 < u.c * u.n) {
-        variance_sum_part += (x7 - mean) * (x7 - mean);
-    }
-    if (element8 < u.c * u.n) {
-        variance_sum_part += (x8 - mean) * (x8 - mean);
-    }
-    if (element9 < u.c * u.n) {
-        variance_sum_part += (x9 - mean) * (x9 - mean);
-    }
-    if (element10 < u.c * u.n) {
-        variance_sum_part += (x10 - mean) * (x10 - mean);
-    }
-    if (element11 < u.c * u.n) {
-        variance_sum_part += (x11 - mean) * (x11 - mean);
-    }
-    if (element12 < u.c * u.n) {
-        variance_sum_part += (x12 - mean) * (x12 - mean);
-    }
-    if (element13 < u.c * u.n) {
-        variance_sum_part += (x13 - mean) * (x13 - mean);
-    }
-    if (element14 < u.c * u.n) {
-        variance_sum_part += (x14 - mean) * (x14 - mean);
-    }
-    if (element15 < u.c * u.n) {
-        variance_sum_part += (x15 - mean) * (x15 - mean);
-    }
-    let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
-    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
-    let scale = 1.0 / sqrt(variance + u.eps);
-    if (element0 < u.c * u.n) {
-        let y_new = (x0 - mean) * scale * gain[q * u.c + k0] + bias[q * u.c + k0];
-        y[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u] = y_new;
-    }
-    if (element1 < u.c * u.n) {
-        let y_new = (x1 - mean) * scale * gain[q * u.c + k1] + bias[q * u.c + k1];
-        y[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u] = y_new;
-    }
-    if (element2 < u.c * u.n) {
-        let y_new = (x2 - mean) * scale * gain[q * u.c + k2] + bias[q * u.c + k2];
-        y[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u] = y_new;
-    }
-    if (element3 < u.c * u.n) {
-        let y_new = (x3 - mean) * scale * gain[q * u.c + k3] + bias[q * u.c + k3];
-        y[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u] = y_new;
-    }
-    if (element4 < u.c * u.n) {
-        let y_new = (x4 - mean) * scale * gain[q * u.c + k4] + bias[q * u.c + k4];
-        y[(((i * u.g + q) * u.c + k4) * u.n + p4) >> 2u] = y_new;
-    }
-    if (element5 < u.c * u.n) {
-        let y_new = (x5 - mean) * scale * gain[q * u.c + k5] + bias[q * u.c + k5];
-        y[(((i * u.g + q) * u.c + k5) * u.n + p5) >> 2u] = y_new;
-    }
-    if (element6 < u.c * u.n) {
-        let y_new = (x6 - mean) * scale * gain[q * u.c + k6] + bias[q * u.c + k6];
-        y[(((i * u.g + q) * u.c + k6) * u.n + p6) >> 2u] = y_new;
-    }
-    if (element7 < u.c * u.n) {
-        let y_new = (x7 - mean) * scale * gain[q * u.c + k7] + bias[q * u.c + k7];
-        y[(((i * u.g + q) * u.c + k7) * u.n + p7) >> 2u] = y_new;
-    }
-    if (element8 < u.c * u.n) {
-        let y_new = (x8 - mean) * scale * gain[q * u.c + k8] + bias[q * u.c + k8];
-        y[(((i * u.g + q) * u.c + k8) * u.n + p8) >> 2u] = y_new;
-    }
-    if (element9 < u.c * u.n) {
-        let y_new = (x9 - mean) * scale * gain[q * u.c + k9] + bias[q * u.c + k9];
-        y[(((i * u.g + q) * u.c + k9) * u.n + p9) >> 2u] = y_new;
-    }
-    if (element10 < u.c * u.n) {
-        let y_new = (x10 - mean) * scale * gain[q * u.c + k10] + bias[q * u.c + k10];
-        y[(((i * u.g + q) * u.c + k10) * u.n + p10) >> 2u] = y_new;
-    }
-    if (element11 < u.c * u.n) {
-        let y_new = (x11 - mean) * scale * gain[q * u.c + k11] + bias[q * u.c + k11];
-        y[(((i * u.g + q) * u.c + k11) * u.n + p11) >> 2u] = y_new;
-    }
-    if (element12 < u.c * u.n) {
-        let y_new = (x12 - mean) * scale * gain[q * u.c + k12] + bias[q * u.c + k12];
-        y[(((i * u.g + q) * u.c + k12) * u.n + p12) >> 2u] = y_new;
-    }
-    if (element13 < u.c * u.n) {
-        let y_new = (x13 - mean) * scale * gain[q * u.c + k13] + bias[q * u.c + k13];
-        y[(((i * u.g + q) * u.c + k13) * u.n + p13) >> 2u] = y_new;
-    }
-    if (element14 < u.c * u.n) {
-        let y_new = (x14 - mean) * scale * gain[q * u.c + k14] + bias[q * u.c + k14];
-        y[(((i * u.g + q) * u.c + k14) * u.n + p14) >> 2u] = y_new;
-    }
-    if (element15 < u.c * u.n) {
-        let y_new = (x15 - mean) * scale * gain[q * u.c + k15] + bias[q * u.c + k15];
-        y[(((i * u.g + q) * u.c + k15) * u.n + p15) >> 2u] = y_new;
-    }
-}
-
-@group(0) @binding(1) var<storage, read> x_edge_upto16384: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y_edge_upto16384: array<f32>;
 
 // One row per workgroup, of up to 16384 elements, read once.
 @compute @workgroup_size(512)
@@ -601,131 +156,131 @@ fn edge_upto16384(
     let p31 = element31 % u.n;
     var x0: f32;
     if (element0 < u.c * u.n) {
-        x0 = x_edge_upto16384[((i * u.g + q) * u.c + k0) * u.n + p0];
+        x0 = x[((i * u.g + q) * u.c + k0) * u.n + p0];
     }
     var x1: f32;
     if (element1 < u.c * u.n) {
-        x1 = x_edge_upto16384[((i * u.g + q) * u.c + k1) * u.n + p1];
+        x1 = x[((i * u.g + q) * u.c + k1) * u.n + p1];
     }
     var x2: f32;
     if (element2 < u.c * u.n) {
-        x2 = x_edge_upto16384[((i * u.g + q) * u.c + k2) * u.n + p2];
+        x2 = x[((i * u.g + q) * u.c + k2) * u.n + p2];
     }
     var x3: f32;
     if (element3 < u.c * u.n) {
-        x3 = x_edge_upto16384[((i * u.g + q) * u.c + k3) * u.n + p3];
+        x3 = x[((i * u.g + q) * u.c + k3) * u.n + p3];
     }
     var x4: f32;
     if (element4 < u.c * u.n) {
-        x4 = x_edge_upto16384[((i * u.g + q) * u.c + k4) * u.n + p4];
+        x4 = x[((i * u.g + q) * u.c + k4) * u.n + p4];
     }
     var x5: f32;
     if (element5 < u.c * u.n) {
-        x5 = x_edge_upto16384[((i * u.g + q) * u.c + k5) * u.n + p5];
+        x5 = x[((i * u.g + q) * u.c + k5) * u.n + p5];
     }
     var x6: f32;
     if (element6 < u.c * u.n) {
-        x6 = x_edge_upto16384[((i * u.g + q) * u.c + k6) * u.n + p6];
+        x6 = x[((i * u.g + q) * u.c + k6) * u.n + p6];
     }
     var x7: f32;
     if (element7 < u.c * u.n) {
-        x7 = x_edge_upto16384[((i * u.g + q) * u.c + k7) * u.n + p7];
+        x7 = x[((i * u.g + q) * u.c + k7) * u.n + p7];
     }
     var x8: f32;
     if (element8 < u.c * u.n) {
-        x8 = x_edge_upto16384[((i * u.g + q) * u.c + k8) * u.n + p8];
+        x8 = x[((i * u.g + q) * u.c + k8) * u.n + p8];
     }
     var x9: f32;
     if (element9 < u.c * u.n) {
-        x9 = x_edge_upto16384[((i * u.g + q) * u.c + k9) * u.n + p9];
+        x9 = x[((i * u.g + q) * u.c + k9) * u.n + p9];
     }
     var x10: f32;
     if (element10 < u.c * u.n) {
-        x10 = x_edge_upto16384[((i * u.g + q) * u.c + k10) * u.n + p10];
+        x10 = x[((i * u.g + q) * u.c + k10) * u.n + p10];
     }
     var x11: f32;
     if (element11 < u.c * u.n) {
-        x11 = x_edge_upto16384[((i * u.g + q) * u.c + k11) * u.n + p11];
+        x11 = x[((i * u.g + q) * u.c + k11) * u.n + p11];
     }
     var x12: f32;
     if (element12 < u.c * u.n) {
-        x12 = x_edge_upto16384[((i * u.g + q) * u.c + k12) * u.n + p12];
+        x12 = x[((i * u.g + q) * u.c + k12) * u.n + p12];
     }
     var x13: f32;
     if (element13 < u.c * u.n) {
-        x13 = x_edge_upto16384[((i * u.g + q) * u.c + k13) * u.n + p13];
+        x13 = x[((i * u.g + q) * u.c + k13) * u.n + p13];
     }
     var x14: f32;
     if (element14 < u.c * u.n) {
-        x14 = x_edge_upto16384[((i * u.g + q) * u.c + k14) * u.n + p14];
+        x14 = x[((i * u.g + q) * u.c + k14) * u.n + p14];
     }
     var x15: f32;
     if (element15 < u.c * u.n) {
-        x15 = x_edge_upto16384[((i * u.g + q) * u.c + k15) * u.n + p15];
+        x15 = x[((i * u.g + q) * u.c + k15) * u.n + p15];
     }
     var x16: f32;
     if (element16 < u.c * u.n) {
-        x16 = x_edge_upto16384[((i * u.g + q) * u.c + k16) * u.n + p16];
+        x16 = x[((i * u.g + q) * u.c + k16) * u.n + p16];
     }
     var x17: f32;
     if (element17 < u.c * u.n) {
-        x17 = x_edge_upto16384[((i * u.g + q) * u.c + k17) * u.n + p17];
+        x17 = x[((i * u.g + q) * u.c + k17) * u.n + p17];
     }
     var x18: f32;
     if (element18 < u.c * u.n) {
-        x18 = x_edge_upto16384[((i * u.g + q) * u.c + k18) * u.n + p18];
+        x18 = x[((i * u.g + q) * u.c + k18) * u.n + p18];
     }
     var x19: f32;
     if (element19 < u.c * u.n) {
-        x19 = x_edge_upto16384[((i * u.g + q) * u.c + k19) * u.n + p19];
+        x19 = x[((i * u.g + q) * u.c + k19) * u.n + p19];
     }
     var x20: f32;
     if (element20 < u.c * u.n) {
-        x20 = x_edge_upto16384[((i * u.g + q) * u.c + k20) * u.n + p20];
+        x20 = x[((i * u.g + q) * u.c + k20) * u.n + p20];
     }
     var x21: f32;
     if (element21 < u.c * u.n) {
-        x21 = x_edge_upto16384[((i * u.g + q) * u.c + k21) * u.n + p21];
+        x21 = x[((i * u.g + q) * u.c + k21) * u.n + p21];
     }
     var x22: f32;
     if (element22 < u.c * u.n) {
-        x22 = x_edge_upto16384[((i * u.g + q) * u.c + k22) * u.n + p22];
+        x22 = x[((i * u.g + q) * u.c + k22) * u.n + p22];
     }
     var x23: f32;
     if (element23 < u.c * u.n) {
-        x23 = x_edge_upto16384[((i * u.g + q) * u.c + k23) * u.n + p23];
+        x23 = x[((i * u.g + q) * u.c + k23) * u.n + p23];
     }
     var x24: f32;
     if (element24 < u.c * u.n) {
-        x24 = x_edge_upto16384[((i * u.g + q) * u.c + k24) * u.n + p24];
+        x24 = x[((i * u.g + q) * u.c + k24) * u.n + p24];
     }
     var x25: f32;
     if (element25 < u.c * u.n) {
-        x25 = x_edge_upto16384[((i * u.g + q) * u.c + k25) * u.n + p25];
+        x25 = x[((i * u.g + q) * u.c + k25) * u.n + p25];
     }
     var x26: f32;
     if (element26 < u.c * u.n) {
-        x26 = x_edge_upto16384[((i * u.g + q) * u.c + k26) * u.n + p26];
+        x26 = x[((i * u.g + q) * u.c + k26) * u.n + p26];
     }
     var x27: f32;
     if (element27 < u.c * u.n) {
-        x27 = x_edge_upto16384[((i * u.g + q) * u.c + k27) * u.n + p27];
+        x27 = x[((i * u.g + q) * u.c + k27) * u.n + p27];
     }
     var x28: f32;
     if (element28 < u.c * u.n) {
-        x28 = x_edge_upto16384[((i * u.g + q) * u.c + k28) * u.n + p28];
+        x28 = x[((i * u.g + q) * u.c + k28) * u.n + p28];
     }
     var x29: f32;
     if (element29 < u.c * u.n) {
-        x29 = x_edge_upto16384[((i * u.g + q) * u.c + k29) * u.n + p29];
+        x29 = x[((i * u.g + q) * u.c + k29) * u.n + p29];
     }
     var x30: f32;
     if (element30 < u.c * u.n) {
-        x30 = x_edge_upto16384[((i * u.g + q) * u.c + k30) * u.n + p30];
+        x30 = x[((i * u.g + q) * u.c + k30) * u.n + p30];
     }
     var x31: f32;
     if (element31 < u.c * u.n) {
-        x31 = x_edge_upto16384[((i * u.g + q) * u.c + k31) * u.n + p31];
+        x31 = x[((i * u.g + q) * u.c + k31) * u.n + p31];
     }
     var mean_sum_part = 0.0;
     if (element0 < u.c * u.n) {
@@ -928,131 +483,131 @@ fn edge_upto16384(
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < u.c * u.n) {
         let y_new = (x0 - mean) * scale * gain[q * u.c + k0] + bias[q * u.c + k0];
-        y_edge_upto16384[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
+        y[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
     }
     if (element1 < u.c * u.n) {
         let y_new = (x1 - mean) * scale * gain[q * u.c + k1] + bias[q * u.c + k1];
-        y_edge_upto16384[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
+        y[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
     }
     if (element2 < u.c * u.n) {
         let y_new = (x2 - mean) * scale * gain[q * u.c + k2] + bias[q * u.c + k2];
-        y_edge_upto16384[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
+        y[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
     }
     if (element3 < u.c * u.n) {
         let y_new = (x3 - mean) * scale * gain[q * u.c + k3] + bias[q * u.c + k3];
-        y_edge_upto16384[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
+        y[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
     }
     if (element4 < u.c * u.n) {
         let y_new = (x4 - mean) * scale * gain[q * u.c + k4] + bias[q * u.c + k4];
-        y_edge_upto16384[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
+        y[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
     }
     if (element5 < u.c * u.n) {
         let y_new = (x5 - mean) * scale * gain[q * u.c + k5] + bias[q * u.c + k5];
-        y_edge_upto16384[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
+        y[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
     }
     if (element6 < u.c * u.n) {
         let y_new = (x6 - mean) * scale * gain[q * u.c + k6] + bias[q * u.c + k6];
-        y_edge_upto16384[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
+        y[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
     }
     if (element7 < u.c * u.n) {
         let y_new = (x7 - mean) * scale * gain[q * u.c + k7] + bias[q * u.c + k7];
-        y_edge_upto16384[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
+        y[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
     }
     if (element8 < u.c * u.n) {
         let y_new = (x8 - mean) * scale * gain[q * u.c + k8] + bias[q * u.c + k8];
-        y_edge_upto16384[((i * u.g + q) * u.c + k8) * u.n + p8] = y_new;
+        y[((i * u.g + q) * u.c + k8) * u.n + p8] = y_new;
     }
     if (element9 < u.c * u.n) {
         let y_new = (x9 - mean) * scale * gain[q * u.c + k9] + bias[q * u.c + k9];
-        y_edge_upto16384[((i * u.g + q) * u.c + k9) * u.n + p9] = y_new;
+        y[((i * u.g + q) * u.c + k9) * u.n + p9] = y_new;
     }
     if (element10 < u.c * u.n) {
         let y_new = (x10 - mean) * scale * gain[q * u.c + k10] + bias[q * u.c + k10];
-        y_edge_upto16384[((i * u.g + q) * u.c + k10) * u.n + p10] = y_new;
+        y[((i * u.g + q) * u.c + k10) * u.n + p10] = y_new;
     }
     if (element11 < u.c * u.n) {
         let y_new = (x11 - mean) * scale * gain[q * u.c + k11] + bias[q * u.c + k11];
-        y_edge_upto16384[((i * u.g + q) * u.c + k11) * u.n + p11] = y_new;
+        y[((i * u.g + q) * u.c + k11) * u.n + p11] = y_new;
     }
     if (element12 < u.c * u.n) {
         let y_new = (x12 - mean) * scale * gain[q * u.c + k12] + bias[q * u.c + k12];
-        y_edge_upto16384[((i * u.g + q) * u.c + k12) * u.n + p12] = y_new;
+        y[((i * u.g + q) * u.c + k12) * u.n + p12] = y_new;
     }
     if (element13 < u.c * u.n) {
         let y_new = (x13 - mean) * scale * gain[q * u.c + k13] + bias[q * u.c + k13];
-        y_edge_upto16384[((i * u.g + q) * u.c + k13) * u.n + p13] = y_new;
+        y[((i * u.g + q) * u.c + k13) * u.n + p13] = y_new;
     }
     if (element14 < u.c * u.n) {
         let y_new = (x14 - mean) * scale * gain[q * u.c + k14] + bias[q * u.c + k14];
-        y_edge_upto16384[((i * u.g + q) * u.c + k14) * u.n + p14] = y_new;
+        y[((i * u.g + q) * u.c + k14) * u.n + p14] = y_new;
     }
     if (element15 < u.c * u.n) {
         let y_new = (x15 - mean) * scale * gain[q * u.c + k15] + bias[q * u.c + k15];
-        y_edge_upto16384[((i * u.g + q) * u.c + k15) * u.n + p15] = y_new;
+        y[((i * u.g + q) * u.c + k15) * u.n + p15] = y_new;
     }
     if (element16 < u.c * u.n) {
         let y_new = (x16 - mean) * scale * gain[q * u.c + k16] + bias[q * u.c + k16];
-        y_edge_upto16384[((i * u.g + q) * u.c + k16) * u.n + p16] = y_new;
+        y[((i * u.g + q) * u.c + k16) * u.n + p16] = y_new;
     }
     if (element17 < u.c * u.n) {
         let y_new = (x17 - mean) * scale * gain[q * u.c + k17] + bias[q * u.c + k17];
-        y_edge_upto16384[((i * u.g + q) * u.c + k17) * u.n + p17] = y_new;
+        y[((i * u.g + q) * u.c + k17) * u.n + p17] = y_new;
     }
     if (element18 < u.c * u.n) {
         let y_new = (x18 - mean) * scale * gain[q * u.c + k18] + bias[q * u.c + k18];
-        y_edge_upto16384[((i * u.g + q) * u.c + k18) * u.n + p18] = y_new;
+        y[((i * u.g + q) * u.c + k18) * u.n + p18] = y_new;
     }
     if (element19 < u.c * u.n) {
         let y_new = (x19 - mean) * scale * gain[q * u.c + k19] + bias[q * u.c + k19];
-        y_edge_upto16384[((i * u.g + q) * u.c + k19) * u.n + p19] = y_new;
+        y[((i * u.g + q) * u.c + k19) * u.n + p19] = y_new;
     }
     if (element20 < u.c * u.n) {
         let y_new = (x20 - mean) * scale * gain[q * u.c + k20] + bias[q * u.c + k20];
-        y_edge_upto16384[((i * u.g + q) * u.c + k20) * u.n + p20] = y_new;
+        y[((i * u.g + q) * u.c + k20) * u.n + p20] = y_new;
     }
     if (element21 < u.c * u.n) {
         let y_new = (x21 - mean) * scale * gain[q * u.c + k21] + bias[q * u.c + k21];
-        y_edge_upto16384[((i * u.g + q) * u.c + k21) * u.n + p21] = y_new;
+        y[((i * u.g + q) * u.c + k21) * u.n + p21] = y_new;
     }
     if (element22 < u.c * u.n) {
         let y_new = (x22 - mean) * scale * gain[q * u.c + k22] + bias[q * u.c + k22];
-        y_edge_upto16384[((i * u.g + q) * u.c + k22) * u.n + p22] = y_new;
+        y[((i * u.g + q) * u.c + k22) * u.n + p22] = y_new;
     }
     if (element23 < u.c * u.n) {
         let y_new = (x23 - mean) * scale * gain[q * u.c + k23] + bias[q * u.c + k23];
-        y_edge_upto16384[((i * u.g + q) * u.c + k23) * u.n + p23] = y_new;
+        y[((i * u.g + q) * u.c + k23) * u.n + p23] = y_new;
     }
     if (element24 < u.c * u.n) {
         let y_new = (x24 - mean) * scale * gain[q * u.c + k24] + bias[q * u.c + k24];
-        y_edge_upto16384[((i * u.g + q) * u.c + k24) * u.n + p24] = y_new;
+        y[((i * u.g + q) * u.c + k24) * u.n + p24] = y_new;
     }
     if (element25 < u.c * u.n) {
         let y_new = (x25 - mean) * scale * gain[q * u.c + k25] + bias[q * u.c + k25];
-        y_edge_upto16384[((i * u.g + q) * u.c + k25) * u.n + p25] = y_new;
+        y[((i * u.g + q) * u.c + k25) * u.n + p25] = y_new;
     }
     if (element26 < u.c * u.n) {
         let y_new = (x26 - mean) * scale * gain[q * u.c + k26] + bias[q * u.c + k26];
-        y_edge_upto16384[((i * u.g + q) * u.c + k26) * u.n + p26] = y_new;
+        y[((i * u.g + q) * u.c + k26) * u.n + p26] = y_new;
     }
     if (element27 < u.c * u.n) {
         let y_new = (x27 - mean) * scale * gain[q * u.c + k27] + bias[q * u.c + k27];
-        y_edge_upto16384[((i * u.g + q) * u.c + k27) * u.n + p27] = y_new;
+        y[((i * u.g + q) * u.c + k27) * u.n + p27] = y_new;
     }
     if (element28 < u.c * u.n) {
         let y_new = (x28 - mean) * scale * gain[q * u.c + k28] + bias[q * u.c + k28];
-        y_edge_upto16384[((i * u.g + q) * u.c + k28) * u.n + p28] = y_new;
+        y[((i * u.g + q) * u.c + k28) * u.n + p28] = y_new;
     }
     if (element29 < u.c * u.n) {
         let y_new = (x29 - mean) * scale * gain[q * u.c + k29] + bias[q * u.c + k29];
-        y_edge_upto16384[((i * u.g + q) * u.c + k29) * u.n + p29] = y_new;
+        y[((i * u.g + q) * u.c + k29) * u.n + p29] = y_new;
     }
     if (element30 < u.c * u.n) {
         let y_new = (x30 - mean) * scale * gain[q * u.c + k30] + bias[q * u.c + k30];
-        y_edge_upto16384[((i * u.g + q) * u.c + k30) * u.n + p30] = y_new;
+        y[((i * u.g + q) * u.c + k30) * u.n + p30] = y_new;
     }
     if (element31 < u.c * u.n) {
         let y_new = (x31 - mean) * scale * gain[q * u.c + k31] + bias[q * u.c + k31];
-        y_edge_upto16384[((i * u.g + q) * u.c + k31) * u.n + p31] = y_new;
+        y[((i * u.g + q) * u.c + k31) * u.n + p31] = y_new;
     }
 }
 
@@ -1094,34 +649,34 @@ fn edge(
         let element7 = element + 3584u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16384[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x[((i * u.g + q) * u.c + k0) * u.n + p0];
         var x1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge_upto16384[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x[((i * u.g + q) * u.c + k1) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge_upto16384[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x[((i * u.g + q) * u.c + k2) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge_upto16384[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x[((i * u.g + q) * u.c + k3) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge_upto16384[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x[((i * u.g + q) * u.c + k4) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge_upto16384[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x[((i * u.g + q) * u.c + k5) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge_upto16384[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x[((i * u.g + q) * u.c + k6) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge_upto16384[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x[((i * u.g + q) * u.c + k7) * u.n + p7];
         }
         mean_sum_part += x0;
         if (element1 < u.c * u.n) {
@@ -1173,34 +728,34 @@ fn edge(
         let element7 = element + 3584u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16384[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x[((i * u.g + q) * u.c + k0) * u.n + p0];
         var x1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge_upto16384[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x[((i * u.g + q) * u.c + k1) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge_upto16384[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x[((i * u.g + q) * u.c + k2) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge_upto16384[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x[((i * u.g + q) * u.c + k3) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge_upto16384[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x[((i * u.g + q) * u.c + k4) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge_upto16384[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x[((i * u.g + q) * u.c + k5) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge_upto16384[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x[((i * u.g + q) * u.c + k6) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge_upto16384[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x[((i * u.g + q) * u.c + k7) * u.n + p7];
         }
         variance_sum_part += (x0 - mean) * (x0 - mean);
         if (element1 < u.c * u.n) {
@@ -1252,14 +807,14 @@ fn edge(
         let element7 = element + 3584u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16384[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x[((i * u.g + q) * u.c + k0) * u.n + p0];
         let gain0 = gain[q * u.c + k0];
         let bias0 = bias[q * u.c + k0];
         var x1: f32;
         var gain1: f32;
         var bias1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge_upto16384[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x[((i * u.g + q) * u.c + k1) * u.n + p1];
             gain1 = gain[q * u.c + k1];
             bias1 = bias[q * u.c + k1];
         }
@@ -1267,7 +822,7 @@ fn edge(
         var gain2: f32;
         var bias2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge_upto16384[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x[((i * u.g + q) * u.c + k2) * u.n + p2];
             gain2 = gain[q * u.c + k2];
             bias2 = bias[q * u.c + k2];
         }
@@ -1275,7 +830,7 @@ fn edge(
         var gain3: f32;
         var bias3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge_upto16384[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x[((i * u.g + q) * u.c + k3) * u.n + p3];
             gain3 = gain[q * u.c + k3];
             bias3 = bias[q * u.c + k3];
         }
@@ -1283,7 +838,7 @@ fn edge(
         var gain4: f32;
         var bias4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge_upto16384[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x[((i * u.g + q) * u.c + k4) * u.n + p4];
             gain4 = gain[q * u.c + k4];
             bias4 = bias[q * u.c + k4];
         }
@@ -1291,7 +846,7 @@ fn edge(
         var gain5: f32;
         var bias5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge_upto16384[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x[((i * u.g + q) * u.c + k5) * u.n + p5];
             gain5 = gain[q * u.c + k5];
             bias5 = bias[q * u.c + k5];
         }
@@ -1299,7 +854,7 @@ fn edge(
         var gain6: f32;
         var bias6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge_upto16384[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x[((i * u.g + q) * u.c + k6) * u.n + p6];
             gain6 = gain[q * u.c + k6];
             bias6 = bias[q * u.c + k6];
         }
@@ -1307,39 +862,39 @@ fn edge(
         var gain7: f32;
         var bias7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge_upto16384[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x[((i * u.g + q) * u.c + k7) * u.n + p7];
             gain7 = gain[q * u.c + k7];
             bias7 = bias[q * u.c + k7];
         }
         let y_new = (x0 - mean) * scale * gain0 + bias0;
-        y_edge_upto16384[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
+        y[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
         if (element1 < u.c * u.n) {
             let y_new = (x1 - mean) * scale * gain1 + bias1;
-            y_edge_upto16384[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
+            y[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
         }
         if (element2 < u.c * u.n) {
             let y_new = (x2 - mean) * scale * gain2 + bias2;
-            y_edge_upto16384[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
+            y[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
         }
         if (element3 < u.c * u.n) {
             let y_new = (x3 - mean) * scale * gain3 + bias3;
-            y_edge_upto16384[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
+            y[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
         }
         if (element4 < u.c * u.n) {
             let y_new = (x4 - mean) * scale * gain4 + bias4;
-            y_edge_upto16384[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
+            y[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
         }
         if (element5 < u.c * u.n) {
             let y_new = (x5 - mean) * scale * gain5 + bias5;
-            y_edge_upto16384[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
+            y[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
         }
         if (element6 < u.c * u.n) {
             let y_new = (x6 - mean) * scale * gain6 + bias6;
-            y_edge_upto16384[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
+            y[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
         }
         if (element7 < u.c * u.n) {
             let y_new = (x7 - mean) * scale * gain7 + bias7;
-            y_edge_upto16384[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
+            y[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
         }
     }
 }

@@ -644,7 +644,7 @@ fn edge_upto(
 
 // LANES of a workgroup per row, which is read once.
 @compute @workgroup_size(WORKGROUP)
-fn edge_upto_(
+fn edge_long(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,

@@ -12,10 +12,10 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read> x: array<vec4f>;
-@group(0) @binding(2) var<storage, read> gain: array<vec4f>;
-@group(0) @binding(3) var<storage, read> bias: array<vec4f>;
-@group(0) @binding(4) var<storage, read_write> y: array<vec4f>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read> gain: array<f32>;
+@group(0) @binding(3) var<storage, read> bias: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;
 var<workgroup> partial: array<f32, 512>;
 
 // The sum over the 512 lanes of a row, in a fixed order.
@@ -42,393 +42,6 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     workgroupBarrier();
     return joined;
 }
-
-// One row per workgroup, read by each pass.
-@compute @workgroup_size(512)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.m) {
-        return;
-    }
-    var mean_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let x0 = x[(i * u.n + j) >> 2u];
-        var x1: vec4f;
-        if (j1 < u.n) {
-            x1 = x[(i * u.n + j1) >> 2u];
-        }
-        var x2: vec4f;
-        if (j2 < u.n) {
-            x2 = x[(i * u.n + j2) >> 2u];
-        }
-        var x3: vec4f;
-        if (j3 < u.n) {
-            x3 = x[(i * u.n + j3) >> 2u];
-        }
-        mean_sum_part += x0;
-        if (j1 < u.n) {
-            mean_sum_part += x1;
-        }
-        if (j2 < u.n) {
-            mean_sum_part += x2;
-        }
-        if (j3 < u.n) {
-            mean_sum_part += x3;
-        }
-    }
-    let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
-    let mean = mean_sum / f32(i32(u.n));
-    var variance_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let x0 = x[(i * u.n + j) >> 2u];
-        var x1: vec4f;
-        if (j1 < u.n) {
-            x1 = x[(i * u.n + j1) >> 2u];
-        }
-        var x2: vec4f;
-        if (j2 < u.n) {
-            x2 = x[(i * u.n + j2) >> 2u];
-        }
-        var x3: vec4f;
-        if (j3 < u.n) {
-            x3 = x[(i * u.n + j3) >> 2u];
-        }
-        variance_sum_part += (x0 - mean) * (x0 - mean);
-        if (j1 < u.n) {
-            variance_sum_part += (x1 - mean) * (x1 - mean);
-        }
-        if (j2 < u.n) {
-            variance_sum_part += (x2 - mean) * (x2 - mean);
-        }
-        if (j3 < u.n) {
-            variance_sum_part += (x3 - mean) * (x3 - mean);
-        }
-    }
-    let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
-    let variance = variance_sum / f32(i32(u.n));
-    let scale = 1.0 / sqrt(variance + u.eps);
-    for (var j = lane * 4u; j < u.n; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let x0 = x[(i * u.n + j) >> 2u];
-        let gain0 = gain[j >> 2u];
-        let bias0 = bias[j >> 2u];
-        var x1: vec4f;
-        var gain1: vec4f;
-        var bias1: vec4f;
-        if (j1 < u.n) {
-            x1 = x[(i * u.n + j1) >> 2u];
-            gain1 = gain[j1 >> 2u];
-            bias1 = bias[j1 >> 2u];
-        }
-        var x2: vec4f;
-        var gain2: vec4f;
-        var bias2: vec4f;
-        if (j2 < u.n) {
-            x2 = x[(i * u.n + j2) >> 2u];
-            gain2 = gain[j2 >> 2u];
-            bias2 = bias[j2 >> 2u];
-        }
-        var x3: vec4f;
-        var gain3: vec4f;
-        var bias3: vec4f;
-        if (j3 < u.n) {
-            x3 = x[(i * u.n + j3) >> 2u];
-            gain3 = gain[j3 >> 2u];
-            bias3 = bias[j3 >> 2u];
-        }
-        let y_new = (x0 - mean) * scale * gain0 + bias0;
-        y[(i * u.n + j) >> 2u] = y_new;
-        if (j1 < u.n) {
-            let y_new = (x1 - mean) * scale * gain1 + bias1;
-            y[(i * u.n + j1) >> 2u] = y_new;
-        }
-        if (j2 < u.n) {
-            let y_new = (x2 - mean) * scale * gain2 + bias2;
-            y[(i * u.n + j2) >> 2u] = y_new;
-        }
-        if (j3 < u.n) {
-            let y_new = (x3 - mean) * scale * gain3 + bias3;
-            y[(i * u.n + j3) >> 2u] = y_new;
-        }
-    }
-}
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(512)
-fn upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.m) {
-        return;
-    }
-    let j0 = lane * 4u;
-    let j1 = lane * 4u + 2048u;
-    let j2 = lane * 4u + 4096u;
-    let j3 = lane * 4u + 6144u;
-    let j4 = lane * 4u + 8192u;
-    let j5 = lane * 4u + 10240u;
-    let j6 = lane * 4u + 12288u;
-    let j7 = lane * 4u + 14336u;
-    let j8 = lane * 4u + 16384u;
-    let j9 = lane * 4u + 18432u;
-    let j10 = lane * 4u + 20480u;
-    let j11 = lane * 4u + 22528u;
-    let j12 = lane * 4u + 24576u;
-    let j13 = lane * 4u + 26624u;
-    let j14 = lane * 4u + 28672u;
-    let j15 = lane * 4u + 30720u;
-    var x0: vec4f;
-    if (j0 < u.n) {
-        x0 = x[(i * u.n + j0) >> 2u];
-    }
-    var x1: vec4f;
-    if (j1 < u.n) {
-        x1 = x[(i * u.n + j1) >> 2u];
-    }
-    var x2: vec4f;
-    if (j2 < u.n) {
-        x2 = x[(i * u.n + j2) >> 2u];
-    }
-    var x3: vec4f;
-    if (j3 < u.n) {
-        x3 = x[(i * u.n + j3) >> 2u];
-    }
-    var x4: vec4f;
-    if (j4 < u.n) {
-        x4 = x[(i * u.n + j4) >> 2u];
-    }
-    var x5: vec4f;
-    if (j5 < u.n) {
-        x5 = x[(i * u.n + j5) >> 2u];
-    }
-    var x6: vec4f;
-    if (j6 < u.n) {
-        x6 = x[(i * u.n + j6) >> 2u];
-    }
-    var x7: vec4f;
-    if (j7 < u.n) {
-        x7 = x[(i * u.n + j7) >> 2u];
-    }
-    var x8: vec4f;
-    if (j8 < u.n) {
-        x8 = x[(i * u.n + j8) >> 2u];
-    }
-    var x9: vec4f;
-    if (j9 < u.n) {
-        x9 = x[(i * u.n + j9) >> 2u];
-    }
-    var x10: vec4f;
-    if (j10 < u.n) {
-        x10 = x[(i * u.n + j10) >> 2u];
-    }
-    var x11: vec4f;
-    if (j11 < u.n) {
-        x11 = x[(i * u.n + j11) >> 2u];
-    }
-    var x12: vec4f;
-    if (j12 < u.n) {
-        x12 = x[(i * u.n + j12) >> 2u];
-    }
-    var x13: vec4f;
-    if (j13 < u.n) {
-        x13 = x[(i * u.n + j13) >> 2u];
-    }
-    var x14: vec4f;
-    if (j14 < u.n) {
-        x14 = x[(i * u.n + j14) >> 2u];
-    }
-    var x15: vec4f;
-    if (j15 < u.n) {
-        x15 = x[(i * u.n + j15) >> 2u];
-    }
-    var mean_sum_part = vec4f(0.0);
-    if (j0 < u.n) {
-        mean_sum_part += x0;
-    }
-    if (j1 < u.n) {
-        mean_sum_part += x1;
-    }
-    if (j2 < u.n) {
-        mean_sum_part += x2;
-    }
-    if (j3 < u.n) {
-        mean_sum_part += x3;
-    }
-    if (j4 < u.n) {
-        mean_sum_part += x4;
-    }
-    if (j5 < u.n) {
-        mean_sum_part += x5;
-    }
-    if (j6 < u.n) {
-        mean_sum_part += x6;
-    }
-    if (j7 < u.n) {
-        mean_sum_part += x7;
-    }
-    if (j8 < u.n) {
-        mean_sum_part += x8;
-    }
-    if (j9 < u.n) {
-        mean_sum_part += x9;
-    }
-    if (j10 < u.n) {
-        mean_sum_part += x10;
-    }
-    if (j11 < u.n) {
-        mean_sum_part += x11;
-    }
-    if (j12 < u.n) {
-        mean_sum_part += x12;
-    }
-    if (j13 < u.n) {
-        mean_sum_part += x13;
-    }
-    if (j14 < u.n) {
-        mean_sum_part += x14;
-    }
-    if (j15 < u.n) {
-        mean_sum_part += x15;
-    }
-    let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
-    let mean = mean_sum / f32(i32(u.n));
-    var variance_sum_part = vec4f(0.0);
-    if (j0 < u.n) {
-        variance_sum_part += (x0 - mean) * (x0 - mean);
-    }
-    if (j1 < u.n) {
-        variance_sum_part += (x1 - mean) * (x1 - mean);
-    }
-    if (j2 < u.n) {
-        variance_sum_part += (x2 - mean) * (x2 - mean);
-    }
-    if (j3 < u.n) {
-        variance_sum_part += (x3 - mean) * (x3 - mean);
-    }
-    if (j4 < u.n) {
-        variance_sum_part += (x4 - mean) * (x4 - mean);
-    }
-    if (j5 < u.n) {
-        variance_sum_part += (x5 - mean) * (x5 - mean);
-    }
-    if (j6 < u.n) {
-        variance_sum_part += (x6 - mean) * (x6 - mean);
-    }
-    if (j7 < u.n) {
-        variance_sum_part += (x7 - mean) * (x7 - mean);
-    }
-    if (j8 < u.n) {
-        variance_sum_part += (x8 - mean) * (x8 - mean);
-    }
-    if (j9 < u.n) {
-        variance_sum_part += (x9 - mean) * (x9 - mean);
-    }
-    if (j10 < u.n) {
-        variance_sum_part += (x10 - mean) * (x10 - mean);
-    }
-    if (j11 < u.n) {
-        variance_sum_part += (x11 - mean) * (x11 - mean);
-    }
-    if (j12 < u.n) {
-        variance_sum_part += (x12 - mean) * (x12 - mean);
-    }
-    if (j13 < u.n) {
-        variance_sum_part += (x13 - mean) * (x13 - mean);
-    }
-    if (j14 < u.n) {
-        variance_sum_part += (x14 - mean) * (x14 - mean);
-    }
-    if (j15 < u.n) {
-        variance_sum_part += (x15 - mean) * (x15 - mean);
-    }
-    let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
-    let variance = variance_sum / f32(i32(u.n));
-    let scale = 1.0 / sqrt(variance + u.eps);
-    if (j0 < u.n) {
-        let y_new = (x0 - mean) * scale * gain[j0 >> 2u] + bias[j0 >> 2u];
-        y[(i * u.n + j0) >> 2u] = y_new;
-    }
-    if (j1 < u.n) {
-        let y_new = (x1 - mean) * scale * gain[j1 >> 2u] + bias[j1 >> 2u];
-        y[(i * u.n + j1) >> 2u] = y_new;
-    }
-    if (j2 < u.n) {
-        let y_new = (x2 - mean) * scale * gain[j2 >> 2u] + bias[j2 >> 2u];
-        y[(i * u.n + j2) >> 2u] = y_new;
-    }
-    if (j3 < u.n) {
-        let y_new = (x3 - mean) * scale * gain[j3 >> 2u] + bias[j3 >> 2u];
-        y[(i * u.n + j3) >> 2u] = y_new;
-    }
-    if (j4 < u.n) {
-        let y_new = (x4 - mean) * scale * gain[j4 >> 2u] + bias[j4 >> 2u];
-        y[(i * u.n + j4) >> 2u] = y_new;
-    }
-    if (j5 < u.n) {
-        let y_new = (x5 - mean) * scale * gain[j5 >> 2u] + bias[j5 >> 2u];
-        y[(i * u.n + j5) >> 2u] = y_new;
-    }
-    if (j6 < u.n) {
-        let y_new = (x6 - mean) * scale * gain[j6 >> 2u] + bias[j6 >> 2u];
-        y[(i * u.n + j6) >> 2u] = y_new;
-    }
-    if (j7 < u.n) {
-        let y_new = (x7 - mean) * scale * gain[j7 >> 2u] + bias[j7 >> 2u];
-        y[(i * u.n + j7) >> 2u] = y_new;
-    }
-    if (j8 < u.n) {
-        let y_new = (x8 - mean) * scale * gain[j8 >> 2u] + bias[j8 >> 2u];
-        y[(i * u.n + j8) >> 2u] = y_new;
-    }
-    if (j9 < u.n) {
-        let y_new = (x9 - mean) * scale * gain[j9 >> 2u] + bias[j9 >> 2u];
-        y[(i * u.n + j9) >> 2u] = y_new;
-    }
-    if (j10 < u.n) {
-        let y_new = (x10 - mean) * scale * gain[j10 >> 2u] + bias[j10 >> 2u];
-        y[(i * u.n + j10) >> 2u] = y_new;
-    }
-    if (j11 < u.n) {
-        let y_new = (x11 - mean) * scale * gain[j11 >> 2u] + bias[j11 >> 2u];
-        y[(i * u.n + j11) >> 2u] = y_new;
-    }
-    if (j12 < u.n) {
-        let y_new = (x12 - mean) * scale * gain[j12 >> 2u] + bias[j12 >> 2u];
-        y[(i * u.n + j12) >> 2u] = y_new;
-    }
-    if (j13 < u.n) {
-        let y_new = (x13 - mean) * scale * gain[j13 >> 2u] + bias[j13 >> 2u];
-        y[(i * u.n + j13) >> 2u] = y_new;
-    }
-    if (j14 < u.n) {
-        let y_new = (x14 - mean) * scale * gain[j14 >> 2u] + bias[j14 >> 2u];
-        y[(i * u.n + j14) >> 2u] = y_new;
-    }
-    if (j15 < u.n) {
-        let y_new = (x15 - mean) * scale * gain[j15 >> 2u] + bias[j15 >> 2u];
-        y[(i * u.n + j15) >> 2u] = y_new;
-    }
-}
-
-@group(0) @binding(1) var<storage, read> x_edge_upto16384: array<f32>;
-@group(0) @binding(2) var<storage, read> gain_edge_upto16384: array<f32>;
-@group(0) @binding(3) var<storage, read> bias_edge_upto16384: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y_edge_upto16384: array<f32>;
 
 // One row per workgroup, of up to 16384 elements, read once.
 @compute @workgroup_size(512)
@@ -475,131 +88,131 @@ fn edge_upto16384(
     let j31 = lane + 15872u;
     var x0: f32;
     if (j0 < u.n) {
-        x0 = x_edge_upto16384[i * u.n + j0];
+        x0 = x[i * u.n + j0];
     }
     var x1: f32;
     if (j1 < u.n) {
-        x1 = x_edge_upto16384[i * u.n + j1];
+        x1 = x[i * u.n + j1];
     }
     var x2: f32;
     if (j2 < u.n) {
-        x2 = x_edge_upto16384[i * u.n + j2];
+        x2 = x[i * u.n + j2];
     }
     var x3: f32;
     if (j3 < u.n) {
-        x3 = x_edge_upto16384[i * u.n + j3];
+        x3 = x[i * u.n + j3];
     }
     var x4: f32;
     if (j4 < u.n) {
-        x4 = x_edge_upto16384[i * u.n + j4];
+        x4 = x[i * u.n + j4];
     }
     var x5: f32;
     if (j5 < u.n) {
-        x5 = x_edge_upto16384[i * u.n + j5];
+        x5 = x[i * u.n + j5];
     }
     var x6: f32;
     if (j6 < u.n) {
-        x6 = x_edge_upto16384[i * u.n + j6];
+        x6 = x[i * u.n + j6];
     }
     var x7: f32;
     if (j7 < u.n) {
-        x7 = x_edge_upto16384[i * u.n + j7];
+        x7 = x[i * u.n + j7];
     }
     var x8: f32;
     if (j8 < u.n) {
-        x8 = x_edge_upto16384[i * u.n + j8];
+        x8 = x[i * u.n + j8];
     }
     var x9: f32;
     if (j9 < u.n) {
-        x9 = x_edge_upto16384[i * u.n + j9];
+        x9 = x[i * u.n + j9];
     }
     var x10: f32;
     if (j10 < u.n) {
-        x10 = x_edge_upto16384[i * u.n + j10];
+        x10 = x[i * u.n + j10];
     }
     var x11: f32;
     if (j11 < u.n) {
-        x11 = x_edge_upto16384[i * u.n + j11];
+        x11 = x[i * u.n + j11];
     }
     var x12: f32;
     if (j12 < u.n) {
-        x12 = x_edge_upto16384[i * u.n + j12];
+        x12 = x[i * u.n + j12];
     }
     var x13: f32;
     if (j13 < u.n) {
-        x13 = x_edge_upto16384[i * u.n + j13];
+        x13 = x[i * u.n + j13];
     }
     var x14: f32;
     if (j14 < u.n) {
-        x14 = x_edge_upto16384[i * u.n + j14];
+        x14 = x[i * u.n + j14];
     }
     var x15: f32;
     if (j15 < u.n) {
-        x15 = x_edge_upto16384[i * u.n + j15];
+        x15 = x[i * u.n + j15];
     }
     var x16: f32;
     if (j16 < u.n) {
-        x16 = x_edge_upto16384[i * u.n + j16];
+        x16 = x[i * u.n + j16];
     }
     var x17: f32;
     if (j17 < u.n) {
-        x17 = x_edge_upto16384[i * u.n + j17];
+        x17 = x[i * u.n + j17];
     }
     var x18: f32;
     if (j18 < u.n) {
-        x18 = x_edge_upto16384[i * u.n + j18];
+        x18 = x[i * u.n + j18];
     }
     var x19: f32;
     if (j19 < u.n) {
-        x19 = x_edge_upto16384[i * u.n + j19];
+        x19 = x[i * u.n + j19];
     }
     var x20: f32;
     if (j20 < u.n) {
-        x20 = x_edge_upto16384[i * u.n + j20];
+        x20 = x[i * u.n + j20];
     }
     var x21: f32;
     if (j21 < u.n) {
-        x21 = x_edge_upto16384[i * u.n + j21];
+        x21 = x[i * u.n + j21];
     }
     var x22: f32;
     if (j22 < u.n) {
-        x22 = x_edge_upto16384[i * u.n + j22];
+        x22 = x[i * u.n + j22];
     }
     var x23: f32;
     if (j23 < u.n) {
-        x23 = x_edge_upto16384[i * u.n + j23];
+        x23 = x[i * u.n + j23];
     }
     var x24: f32;
     if (j24 < u.n) {
-        x24 = x_edge_upto16384[i * u.n + j24];
+        x24 = x[i * u.n + j24];
     }
     var x25: f32;
     if (j25 < u.n) {
-        x25 = x_edge_upto16384[i * u.n + j25];
+        x25 = x[i * u.n + j25];
     }
     var x26: f32;
     if (j26 < u.n) {
-        x26 = x_edge_upto16384[i * u.n + j26];
+        x26 = x[i * u.n + j26];
     }
     var x27: f32;
     if (j27 < u.n) {
-        x27 = x_edge_upto16384[i * u.n + j27];
+        x27 = x[i * u.n + j27];
     }
     var x28: f32;
     if (j28 < u.n) {
-        x28 = x_edge_upto16384[i * u.n + j28];
+        x28 = x[i * u.n + j28];
     }
     var x29: f32;
     if (j29 < u.n) {
-        x29 = x_edge_upto16384[i * u.n + j29];
+        x29 = x[i * u.n + j29];
     }
     var x30: f32;
     if (j30 < u.n) {
-        x30 = x_edge_upto16384[i * u.n + j30];
+        x30 = x[i * u.n + j30];
     }
     var x31: f32;
     if (j31 < u.n) {
-        x31 = x_edge_upto16384[i * u.n + j31];
+        x31 = x[i * u.n + j31];
     }
     var mean_sum_part = 0.0;
     if (j0 < u.n) {
@@ -801,132 +414,132 @@ fn edge_upto16384(
     let variance = variance_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
     if (j0 < u.n) {
-        let y_new = (x0 - mean) * scale * gain_edge_upto16384[j0] + bias_edge_upto16384[j0];
-        y_edge_upto16384[i * u.n + j0] = y_new;
+        let y_new = (x0 - mean) * scale * gain[j0] + bias[j0];
+        y[i * u.n + j0] = y_new;
     }
     if (j1 < u.n) {
-        let y_new = (x1 - mean) * scale * gain_edge_upto16384[j1] + bias_edge_upto16384[j1];
-        y_edge_upto16384[i * u.n + j1] = y_new;
+        let y_new = (x1 - mean) * scale * gain[j1] + bias[j1];
+        y[i * u.n + j1] = y_new;
     }
     if (j2 < u.n) {
-        let y_new = (x2 - mean) * scale * gain_edge_upto16384[j2] + bias_edge_upto16384[j2];
-        y_edge_upto16384[i * u.n + j2] = y_new;
+        let y_new = (x2 - mean) * scale * gain[j2] + bias[j2];
+        y[i * u.n + j2] = y_new;
     }
     if (j3 < u.n) {
-        let y_new = (x3 - mean) * scale * gain_edge_upto16384[j3] + bias_edge_upto16384[j3];
-        y_edge_upto16384[i * u.n + j3] = y_new;
+        let y_new = (x3 - mean) * scale * gain[j3] + bias[j3];
+        y[i * u.n + j3] = y_new;
     }
     if (j4 < u.n) {
-        let y_new = (x4 - mean) * scale * gain_edge_upto16384[j4] + bias_edge_upto16384[j4];
-        y_edge_upto16384[i * u.n + j4] = y_new;
+        let y_new = (x4 - mean) * scale * gain[j4] + bias[j4];
+        y[i * u.n + j4] = y_new;
     }
     if (j5 < u.n) {
-        let y_new = (x5 - mean) * scale * gain_edge_upto16384[j5] + bias_edge_upto16384[j5];
-        y_edge_upto16384[i * u.n + j5] = y_new;
+        let y_new = (x5 - mean) * scale * gain[j5] + bias[j5];
+        y[i * u.n + j5] = y_new;
     }
     if (j6 < u.n) {
-        let y_new = (x6 - mean) * scale * gain_edge_upto16384[j6] + bias_edge_upto16384[j6];
-        y_edge_upto16384[i * u.n + j6] = y_new;
+        let y_new = (x6 - mean) * scale * gain[j6] + bias[j6];
+        y[i * u.n + j6] = y_new;
     }
     if (j7 < u.n) {
-        let y_new = (x7 - mean) * scale * gain_edge_upto16384[j7] + bias_edge_upto16384[j7];
-        y_edge_upto16384[i * u.n + j7] = y_new;
+        let y_new = (x7 - mean) * scale * gain[j7] + bias[j7];
+        y[i * u.n + j7] = y_new;
     }
     if (j8 < u.n) {
-        let y_new = (x8 - mean) * scale * gain_edge_upto16384[j8] + bias_edge_upto16384[j8];
-        y_edge_upto16384[i * u.n + j8] = y_new;
+        let y_new = (x8 - mean) * scale * gain[j8] + bias[j8];
+        y[i * u.n + j8] = y_new;
     }
     if (j9 < u.n) {
-        let y_new = (x9 - mean) * scale * gain_edge_upto16384[j9] + bias_edge_upto16384[j9];
-        y_edge_upto16384[i * u.n + j9] = y_new;
+        let y_new = (x9 - mean) * scale * gain[j9] + bias[j9];
+        y[i * u.n + j9] = y_new;
     }
     if (j10 < u.n) {
-        let y_new = (x10 - mean) * scale * gain_edge_upto16384[j10] + bias_edge_upto16384[j10];
-        y_edge_upto16384[i * u.n + j10] = y_new;
+        let y_new = (x10 - mean) * scale * gain[j10] + bias[j10];
+        y[i * u.n + j10] = y_new;
     }
     if (j11 < u.n) {
-        let y_new = (x11 - mean) * scale * gain_edge_upto16384[j11] + bias_edge_upto16384[j11];
-        y_edge_upto16384[i * u.n + j11] = y_new;
+        let y_new = (x11 - mean) * scale * gain[j11] + bias[j11];
+        y[i * u.n + j11] = y_new;
     }
     if (j12 < u.n) {
-        let y_new = (x12 - mean) * scale * gain_edge_upto16384[j12] + bias_edge_upto16384[j12];
-        y_edge_upto16384[i * u.n + j12] = y_new;
+        let y_new = (x12 - mean) * scale * gain[j12] + bias[j12];
+        y[i * u.n + j12] = y_new;
     }
     if (j13 < u.n) {
-        let y_new = (x13 - mean) * scale * gain_edge_upto16384[j13] + bias_edge_upto16384[j13];
-        y_edge_upto16384[i * u.n + j13] = y_new;
+        let y_new = (x13 - mean) * scale * gain[j13] + bias[j13];
+        y[i * u.n + j13] = y_new;
     }
     if (j14 < u.n) {
-        let y_new = (x14 - mean) * scale * gain_edge_upto16384[j14] + bias_edge_upto16384[j14];
-        y_edge_upto16384[i * u.n + j14] = y_new;
+        let y_new = (x14 - mean) * scale * gain[j14] + bias[j14];
+        y[i * u.n + j14] = y_new;
     }
     if (j15 < u.n) {
-        let y_new = (x15 - mean) * scale * gain_edge_upto16384[j15] + bias_edge_upto16384[j15];
-        y_edge_upto16384[i * u.n + j15] = y_new;
+        let y_new = (x15 - mean) * scale * gain[j15] + bias[j15];
+        y[i * u.n + j15] = y_new;
     }
     if (j16 < u.n) {
-        let y_new = (x16 - mean) * scale * gain_edge_upto16384[j16] + bias_edge_upto16384[j16];
-        y_edge_upto16384[i * u.n + j16] = y_new;
+        let y_new = (x16 - mean) * scale * gain[j16] + bias[j16];
+        y[i * u.n + j16] = y_new;
     }
     if (j17 < u.n) {
-        let y_new = (x17 - mean) * scale * gain_edge_upto16384[j17] + bias_edge_upto16384[j17];
-        y_edge_upto16384[i * u.n + j17] = y_new;
+        let y_new = (x17 - mean) * scale * gain[j17] + bias[j17];
+        y[i * u.n + j17] = y_new;
     }
     if (j18 < u.n) {
-        let y_new = (x18 - mean) * scale * gain_edge_upto16384[j18] + bias_edge_upto16384[j18];
-        y_edge_upto16384[i * u.n + j18] = y_new;
+        let y_new = (x18 - mean) * scale * gain[j18] + bias[j18];
+        y[i * u.n + j18] = y_new;
     }
     if (j19 < u.n) {
-        let y_new = (x19 - mean) * scale * gain_edge_upto16384[j19] + bias_edge_upto16384[j19];
-        y_edge_upto16384[i * u.n + j19] = y_new;
+        let y_new = (x19 - mean) * scale * gain[j19] + bias[j19];
+        y[i * u.n + j19] = y_new;
     }
     if (j20 < u.n) {
-        let y_new = (x20 - mean) * scale * gain_edge_upto16384[j20] + bias_edge_upto16384[j20];
-        y_edge_upto16384[i * u.n + j20] = y_new;
+        let y_new = (x20 - mean) * scale * gain[j20] + bias[j20];
+        y[i * u.n + j20] = y_new;
     }
     if (j21 < u.n) {
-        let y_new = (x21 - mean) * scale * gain_edge_upto16384[j21] + bias_edge_upto16384[j21];
-        y_edge_upto16384[i * u.n + j21] = y_new;
+        let y_new = (x21 - mean) * scale * gain[j21] + bias[j21];
+        y[i * u.n + j21] = y_new;
     }
     if (j22 < u.n) {
-        let y_new = (x22 - mean) * scale * gain_edge_upto16384[j22] + bias_edge_upto16384[j22];
-        y_edge_upto16384[i * u.n + j22] = y_new;
+        let y_new = (x22 - mean) * scale * gain[j22] + bias[j22];
+        y[i * u.n + j22] = y_new;
     }
     if (j23 < u.n) {
-        let y_new = (x23 - mean) * scale * gain_edge_upto16384[j23] + bias_edge_upto16384[j23];
-        y_edge_upto16384[i * u.n + j23] = y_new;
+        let y_new = (x23 - mean) * scale * gain[j23] + bias[j23];
+        y[i * u.n + j23] = y_new;
     }
     if (j24 < u.n) {
-        let y_new = (x24 - mean) * scale * gain_edge_upto16384[j24] + bias_edge_upto16384[j24];
-        y_edge_upto16384[i * u.n + j24] = y_new;
+        let y_new = (x24 - mean) * scale * gain[j24] + bias[j24];
+        y[i * u.n + j24] = y_new;
     }
     if (j25 < u.n) {
-        let y_new = (x25 - mean) * scale * gain_edge_upto16384[j25] + bias_edge_upto16384[j25];
-        y_edge_upto16384[i * u.n + j25] = y_new;
+        let y_new = (x25 - mean) * scale * gain[j25] + bias[j25];
+        y[i * u.n + j25] = y_new;
     }
     if (j26 < u.n) {
-        let y_new = (x26 - mean) * scale * gain_edge_upto16384[j26] + bias_edge_upto16384[j26];
-        y_edge_upto16384[i * u.n + j26] = y_new;
+        let y_new = (x26 - mean) * scale * gain[j26] + bias[j26];
+        y[i * u.n + j26] = y_new;
     }
     if (j27 < u.n) {
-        let y_new = (x27 - mean) * scale * gain_edge_upto16384[j27] + bias_edge_upto16384[j27];
-        y_edge_upto16384[i * u.n + j27] = y_new;
+        let y_new = (x27 - mean) * scale * gain[j27] + bias[j27];
+        y[i * u.n + j27] = y_new;
     }
     if (j28 < u.n) {
-        let y_new = (x28 - mean) * scale * gain_edge_upto16384[j28] + bias_edge_upto16384[j28];
-        y_edge_upto16384[i * u.n + j28] = y_new;
+        let y_new = (x28 - mean) * scale * gain[j28] + bias[j28];
+        y[i * u.n + j28] = y_new;
     }
     if (j29 < u.n) {
-        let y_new = (x29 - mean) * scale * gain_edge_upto16384[j29] + bias_edge_upto16384[j29];
-        y_edge_upto16384[i * u.n + j29] = y_new;
+        let y_new = (x29 - mean) * scale * gain[j29] + bias[j29];
+        y[i * u.n + j29] = y_new;
     }
     if (j30 < u.n) {
-        let y_new = (x30 - mean) * scale * gain_edge_upto16384[j30] + bias_edge_upto16384[j30];
-        y_edge_upto16384[i * u.n + j30] = y_new;
+        let y_new = (x30 - mean) * scale * gain[j30] + bias[j30];
+        y[i * u.n + j30] = y_new;
     }
     if (j31 < u.n) {
-        let y_new = (x31 - mean) * scale * gain_edge_upto16384[j31] + bias_edge_upto16384[j31];
-        y_edge_upto16384[i * u.n + j31] = y_new;
+        let y_new = (x31 - mean) * scale * gain[j31] + bias[j31];
+        y[i * u.n + j31] = y_new;
     }
 }
 
@@ -950,34 +563,34 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let x0 = x_edge_upto16384[i * u.n + j];
+        let x0 = x[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16384[i * u.n + j1];
+            x1 = x[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16384[i * u.n + j2];
+            x2 = x[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16384[i * u.n + j3];
+            x3 = x[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16384[i * u.n + j4];
+            x4 = x[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16384[i * u.n + j5];
+            x5 = x[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16384[i * u.n + j6];
+            x6 = x[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16384[i * u.n + j7];
+            x7 = x[i * u.n + j7];
         }
         mean_sum_part += x0;
         if (j1 < u.n) {
@@ -1013,34 +626,34 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let x0 = x_edge_upto16384[i * u.n + j];
+        let x0 = x[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16384[i * u.n + j1];
+            x1 = x[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16384[i * u.n + j2];
+            x2 = x[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16384[i * u.n + j3];
+            x3 = x[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16384[i * u.n + j4];
+            x4 = x[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16384[i * u.n + j5];
+            x5 = x[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16384[i * u.n + j6];
+            x6 = x[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16384[i * u.n + j7];
+            x7 = x[i * u.n + j7];
         }
         variance_sum_part += (x0 - mean) * (x0 - mean);
         if (j1 < u.n) {
@@ -1076,94 +689,94 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let x0 = x_edge_upto16384[i * u.n + j];
-        let gain0 = gain_edge_upto16384[j];
-        let bias0 = bias_edge_upto16384[j];
+        let x0 = x[i * u.n + j];
+        let gain0 = gain[j];
+        let bias0 = bias[j];
         var x1: f32;
         var gain1: f32;
         var bias1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16384[i * u.n + j1];
-            gain1 = gain_edge_upto16384[j1];
-            bias1 = bias_edge_upto16384[j1];
+            x1 = x[i * u.n + j1];
+            gain1 = gain[j1];
+            bias1 = bias[j1];
         }
         var x2: f32;
         var gain2: f32;
         var bias2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16384[i * u.n + j2];
-            gain2 = gain_edge_upto16384[j2];
-            bias2 = bias_edge_upto16384[j2];
+            x2 = x[i * u.n + j2];
+            gain2 = gain[j2];
+            bias2 = bias[j2];
         }
         var x3: f32;
         var gain3: f32;
         var bias3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16384[i * u.n + j3];
-            gain3 = gain_edge_upto16384[j3];
-            bias3 = bias_edge_upto16384[j3];
+            x3 = x[i * u.n + j3];
+            gain3 = gain[j3];
+            bias3 = bias[j3];
         }
         var x4: f32;
         var gain4: f32;
         var bias4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16384[i * u.n + j4];
-            gain4 = gain_edge_upto16384[j4];
-            bias4 = bias_edge_upto16384[j4];
+            x4 = x[i * u.n + j4];
+            gain4 = gain[j4];
+            bias4 = bias[j4];
         }
         var x5: f32;
         var gain5: f32;
         var bias5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16384[i * u.n + j5];
-            gain5 = gain_edge_upto16384[j5];
-            bias5 = bias_edge_upto16384[j5];
+            x5 = x[i * u.n + j5];
+            gain5 = gain[j5];
+            bias5 = bias[j5];
         }
         var x6: f32;
         var gain6: f32;
         var bias6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16384[i * u.n + j6];
-            gain6 = gain_edge_upto16384[j6];
-            bias6 = bias_edge_upto16384[j6];
+            x6 = x[i * u.n + j6];
+            gain6 = gain[j6];
+            bias6 = bias[j6];
         }
         var x7: f32;
         var gain7: f32;
         var bias7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16384[i * u.n + j7];
-            gain7 = gain_edge_upto16384[j7];
-            bias7 = bias_edge_upto16384[j7];
+            x7 = x[i * u.n + j7];
+            gain7 = gain[j7];
+            bias7 = bias[j7];
         }
         let y_new = (x0 - mean) * scale * gain0 + bias0;
-        y_edge_upto16384[i * u.n + j] = y_new;
+        y[i * u.n + j] = y_new;
         if (j1 < u.n) {
             let y_new = (x1 - mean) * scale * gain1 + bias1;
-            y_edge_upto16384[i * u.n + j1] = y_new;
+            y[i * u.n + j1] = y_new;
         }
         if (j2 < u.n) {
             let y_new = (x2 - mean) * scale * gain2 + bias2;
-            y_edge_upto16384[i * u.n + j2] = y_new;
+            y[i * u.n + j2] = y_new;
         }
         if (j3 < u.n) {
             let y_new = (x3 - mean) * scale * gain3 + bias3;
-            y_edge_upto16384[i * u.n + j3] = y_new;
+            y[i * u.n + j3] = y_new;
         }
         if (j4 < u.n) {
             let y_new = (x4 - mean) * scale * gain4 + bias4;
-            y_edge_upto16384[i * u.n + j4] = y_new;
+            y[i * u.n + j4] = y_new;
         }
         if (j5 < u.n) {
             let y_new = (x5 - mean) * scale * gain5 + bias5;
-            y_edge_upto16384[i * u.n + j5] = y_new;
+            y[i * u.n + j5] = y_new;
         }
         if (j6 < u.n) {
             let y_new = (x6 - mean) * scale * gain6 + bias6;
-            y_edge_upto16384[i * u.n + j6] = y_new;
+            y[i * u.n + j6] = y_new;
         }
         if (j7 < u.n) {
             let y_new = (x7 - mean) * scale * gain7 + bias7;
-            y_edge_upto16384[i * u.n + j7] = y_new;
+            y[i * u.n + j7] = y_new;
         }
     }
 }

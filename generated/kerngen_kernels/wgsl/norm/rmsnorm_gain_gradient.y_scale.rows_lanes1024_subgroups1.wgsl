@@ -169,285 +169,7 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto32768: array<f32>;
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(1024)
-fn edge_upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-    @builtin(subgroup_size) subgroup_size: u32,
-    @builtin(subgroup_invocation_id) subgroup_lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.m) {
-        return;
-    }
-    let j0 = lane;
-    let j1 = lane + 1024u;
-    let j2 = lane + 2048u;
-    let j3 = lane + 3072u;
-    let j4 = lane + 4096u;
-    let j5 = lane + 5120u;
-    let j6 = lane + 6144u;
-    let j7 = lane + 7168u;
-    let j8 = lane + 8192u;
-    let j9 = lane + 9216u;
-    let j10 = lane + 10240u;
-    let j11 = lane + 11264u;
-    let j12 = lane + 12288u;
-    let j13 = lane + 13312u;
-    let j14 = lane + 14336u;
-    let j15 = lane + 15360u;
-    let j16 = lane + 16384u;
-    let j17 = lane + 17408u;
-    let j18 = lane + 18432u;
-    let j19 = lane + 19456u;
-    let j20 = lane + 20480u;
-    let j21 = lane + 21504u;
-    let j22 = lane + 22528u;
-    let j23 = lane + 23552u;
-    let j24 = lane + 24576u;
-    let j25 = lane + 25600u;
-    let j26 = lane + 26624u;
-    let j27 = lane + 27648u;
-    let j28 = lane + 28672u;
-    let j29 = lane + 29696u;
-    let j30 = lane + 30720u;
-    let j31 = lane + 31744u;
-    var x0: f32;
-    if (j0 < u.n) {
-        x0 = x_edge_upto32768[i * u.n + j0];
-    }
-    var x1: f32;
-    if (j1 < u.n) {
-        x1 = x_edge_upto32768[i * u.n + j1];
-    }
-    var x2: f32;
-    if (j2 < u.n) {
-        x2 = x_edge_upto32768[i * u.n + j2];
-    }
-    var x3: f32;
-    if (j3 < u.n) {
-        x3 = x_edge_upto32768[i * u.n + j3];
-    }
-    var x4: f32;
-    if (j4 < u.n) {
-        x4 = x_edge_upto32768[i * u.n + j4];
-    }
-    var x5: f32;
-    if (j5 < u.n) {
-        x5 = x_edge_upto32768[i * u.n + j5];
-    }
-    var x6: f32;
-    if (j6 < u.n) {
-        x6 = x_edge_upto32768[i * u.n + j6];
-    }
-    var x7: f32;
-    if (j7 < u.n) {
-        x7 = x_edge_upto32768[i * u.n + j7];
-    }
-    var x8: f32;
-    if (j8 < u.n) {
-        x8 = x_edge_upto32768[i * u.n + j8];
-    }
-    var x9: f32;
-    if (j9 < u.n) {
-        x9 = x_edge_upto32768[i * u.n + j9];
-    }
-    var x10: f32;
-    if (j10 < u.n) {
-        x10 = x_edge_upto32768[i * u.n + j10];
-    }
-    var x11: f32;
-    if (j11 < u.n) {
-        x11 = x_edge_upto32768[i * u.n + j11];
-    }
-    var x12: f32;
-    if (j12 < u.n) {
-        x12 = x_edge_upto32768[i * u.n + j12];
-    }
-    var x13: f32;
-    if (j13 < u.n) {
-        x13 = x_edge_upto32768[i * u.n + j13];
-    }
-    var x14: f32;
-    if (j14 < u.n) {
-        x14 = x_edge_upto32768[i * u.n + j14];
-    }
-    var x15: f32;
-    if (j15 < u.n) {
-        x15 = x_edge_upto32768[i * u.n + j15];
-    }
-    var x16: f32;
-    if (j16 < u.n) {
-        x16 = x_edge_upto32768[i * u.n + j16];
-    }
-    var x17: f32;
-    if (j17 < u.n) {
-        x17 = x_edge_upto32768[i * u.n + j17];
-    }
-    var x18: f32;
-    if (j18 < u.n) {
-        x18 = x_edge_upto32768[i * u.n + j18];
-    }
-    var x19: f32;
-    if (j19 < u.n) {
-        x19 = x_edge_upto32768[i * u.n + j19];
-    }
-    var x20: f32;
-    if (j20 < u.n) {
-        x20 = x_edge_upto32768[i * u.n + j20];
-    }
-    var x21: f32;
-    if (j21 < u.n) {
-        x21 = x_edge_upto32768[i * u.n + j21];
-    }
-    var x22: f32;
-    if (j22 < u.n) {
-        x22 = x_edge_upto32768[i * u.n + j22];
-    }
-    var x23: f32;
-    if (j23 < u.n) {
-        x23 = x_edge_upto32768[i * u.n + j23];
-    }
-    var x24: f32;
-    if (j24 < u.n) {
-        x24 = x_edge_upto32768[i * u.n + j24];
-    }
-    var x25: f32;
-    if (j25 < u.n) {
-        x25 = x_edge_upto32768[i * u.n + j25];
-    }
-    var x26: f32;
-    if (j26 < u.n) {
-        x26 = x_edge_upto32768[i * u.n + j26];
-    }
-    var x27: f32;
-    if (j27 < u.n) {
-        x27 = x_edge_upto32768[i * u.n + j27];
-    }
-    var x28: f32;
-    if (j28 < u.n) {
-        x28 = x_edge_upto32768[i * u.n + j28];
-    }
-    var x29: f32;
-    if (j29 < u.n) {
-        x29 = x_edge_upto32768[i * u.n + j29];
-    }
-    var x30: f32;
-    if (j30 < u.n) {
-        x30 = x_edge_upto32768[i * u.n + j30];
-    }
-    var x31: f32;
-    if (j31 < u.n) {
-        x31 = x_edge_upto32768[i * u.n + j31];
-    }
-    var square_sum_part = 0.0;
-    if (j0 < u.n) {
-        square_sum_part += x0 * x0;
-    }
-    if (j1 < u.n) {
-        square_sum_part += x1 * x1;
-    }
-    if (j2 < u.n) {
-        square_sum_part += x2 * x2;
-    }
-    if (j3 < u.n) {
-        square_sum_part += x3 * x3;
-    }
-    if (j4 < u.n) {
-        square_sum_part += x4 * x4;
-    }
-    if (j5 < u.n) {
-        square_sum_part += x5 * x5;
-    }
-    if (j6 < u.n) {
-        square_sum_part += x6 * x6;
-    }
-    if (j7 < u.n) {
-        square_sum_part += x7 * x7;
-    }
-    if (j8 < u.n) {
-        square_sum_part += x8 * x8;
-    }
-    if (j9 < u.n) {
-        square_sum_part += x9 * x9;
-    }
-    if (j10 < u.n) {
-        square_sum_part += x10 * x10;
-    }
-    if (j11 < u.n) {
-        square_sum_part += x11 * x11;
-    }
-    if (j12 < u.n) {
-        square_sum_part += x12 * x12;
-    }
-    if (j13 < u.n) {
-        square_sum_part += x13 * x13;
-    }
-    if (j14 < u.n) {
-        square_sum_part += x14 * x14;
-    }
-    if (j15 < u.n) {
-        square_sum_part += x15 * x15;
-    }
-    if (j16 < u.n) {
-        square_sum_part += x16 * x16;
-    }
-    if (j17 < u.n) {
-        square_sum_part += x17 * x17;
-    }
-    if (j18 < u.n) {
-        square_sum_part += x18 * x18;
-    }
-    if (j19 < u.n) {
-        square_sum_part += x19 * x19;
-    }
-    if (j20 < u.n) {
-        square_sum_part += x20 * x20;
-    }
-    if (j21 < u.n) {
-        square_sum_part += x21 * x21;
-    }
-    if (j22 < u.n) {
-        square_sum_part += x22 * x22;
-    }
-    if (j23 < u.n) {
-        square_sum_part += x23 * x23;
-    }
-    if (j24 < u.n) {
-        square_sum_part += x24 * x24;
-    }
-    if (j25 < u.n) {
-        square_sum_part += x25 * x25;
-    }
-    if (j26 < u.n) {
-        square_sum_part += x26 * x26;
-    }
-    if (j27 < u.n) {
-        square_sum_part += x27 * x27;
-    }
-    if (j28 < u.n) {
-        square_sum_part += x28 * x28;
-    }
-    if (j29 < u.n) {
-        square_sum_part += x29 * x29;
-    }
-    if (j30 < u.n) {
-        square_sum_part += x30 * x30;
-    }
-    if (j31 < u.n) {
-        square_sum_part += x31 * x31;
-    }
-    let square_sum = row_sum(square_sum_part, lane, subgroup_size, subgroup_lane);
-    let square = square_sum / f32(i32(u.n));
-    let y_scale_new = 1.0 / sqrt(square + u.eps);
-    if (lane == 0u) {
-        y_scale[i] = y_scale_new;
-    }
-}
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
@@ -471,34 +193,34 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let x0 = x_edge_upto32768[i * u.n + j];
+        let x0 = x_edge[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto32768[i * u.n + j1];
+            x1 = x_edge[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto32768[i * u.n + j2];
+            x2 = x_edge[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto32768[i * u.n + j3];
+            x3 = x_edge[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto32768[i * u.n + j4];
+            x4 = x_edge[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto32768[i * u.n + j5];
+            x5 = x_edge[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto32768[i * u.n + j6];
+            x6 = x_edge[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto32768[i * u.n + j7];
+            x7 = x_edge[i * u.n + j7];
         }
         square_sum_part += x0 * x0;
         if (j1 < u.n) {

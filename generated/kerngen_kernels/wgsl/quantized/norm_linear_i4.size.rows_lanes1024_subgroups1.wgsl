@@ -170,285 +170,7 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto32768: array<f32>;
-
-// One row per workgroup, of up to 32768 elements, read once.
-// Also run for norm_linear_i8, stage size: rows_lanes1024_subgroups1.
-@compute @workgroup_size(1024)
-fn edge_upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-    @builtin(subgroup_size) subgroup_size: u32,
-    @builtin(subgroup_invocation_id) subgroup_lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.s) {
-        return;
-    }
-    let p0 = lane;
-    let p1 = lane + 1024u;
-    let p2 = lane + 2048u;
-    let p3 = lane + 3072u;
-    let p4 = lane + 4096u;
-    let p5 = lane + 5120u;
-    let p6 = lane + 6144u;
-    let p7 = lane + 7168u;
-    let p8 = lane + 8192u;
-    let p9 = lane + 9216u;
-    let p10 = lane + 10240u;
-    let p11 = lane + 11264u;
-    let p12 = lane + 12288u;
-    let p13 = lane + 13312u;
-    let p14 = lane + 14336u;
-    let p15 = lane + 15360u;
-    let p16 = lane + 16384u;
-    let p17 = lane + 17408u;
-    let p18 = lane + 18432u;
-    let p19 = lane + 19456u;
-    let p20 = lane + 20480u;
-    let p21 = lane + 21504u;
-    let p22 = lane + 22528u;
-    let p23 = lane + 23552u;
-    let p24 = lane + 24576u;
-    let p25 = lane + 25600u;
-    let p26 = lane + 26624u;
-    let p27 = lane + 27648u;
-    let p28 = lane + 28672u;
-    let p29 = lane + 29696u;
-    let p30 = lane + 30720u;
-    let p31 = lane + 31744u;
-    var x0: f32;
-    if (p0 < u.d) {
-        x0 = x_edge_upto32768[i * u.d + p0];
-    }
-    var x1: f32;
-    if (p1 < u.d) {
-        x1 = x_edge_upto32768[i * u.d + p1];
-    }
-    var x2: f32;
-    if (p2 < u.d) {
-        x2 = x_edge_upto32768[i * u.d + p2];
-    }
-    var x3: f32;
-    if (p3 < u.d) {
-        x3 = x_edge_upto32768[i * u.d + p3];
-    }
-    var x4: f32;
-    if (p4 < u.d) {
-        x4 = x_edge_upto32768[i * u.d + p4];
-    }
-    var x5: f32;
-    if (p5 < u.d) {
-        x5 = x_edge_upto32768[i * u.d + p5];
-    }
-    var x6: f32;
-    if (p6 < u.d) {
-        x6 = x_edge_upto32768[i * u.d + p6];
-    }
-    var x7: f32;
-    if (p7 < u.d) {
-        x7 = x_edge_upto32768[i * u.d + p7];
-    }
-    var x8: f32;
-    if (p8 < u.d) {
-        x8 = x_edge_upto32768[i * u.d + p8];
-    }
-    var x9: f32;
-    if (p9 < u.d) {
-        x9 = x_edge_upto32768[i * u.d + p9];
-    }
-    var x10: f32;
-    if (p10 < u.d) {
-        x10 = x_edge_upto32768[i * u.d + p10];
-    }
-    var x11: f32;
-    if (p11 < u.d) {
-        x11 = x_edge_upto32768[i * u.d + p11];
-    }
-    var x12: f32;
-    if (p12 < u.d) {
-        x12 = x_edge_upto32768[i * u.d + p12];
-    }
-    var x13: f32;
-    if (p13 < u.d) {
-        x13 = x_edge_upto32768[i * u.d + p13];
-    }
-    var x14: f32;
-    if (p14 < u.d) {
-        x14 = x_edge_upto32768[i * u.d + p14];
-    }
-    var x15: f32;
-    if (p15 < u.d) {
-        x15 = x_edge_upto32768[i * u.d + p15];
-    }
-    var x16: f32;
-    if (p16 < u.d) {
-        x16 = x_edge_upto32768[i * u.d + p16];
-    }
-    var x17: f32;
-    if (p17 < u.d) {
-        x17 = x_edge_upto32768[i * u.d + p17];
-    }
-    var x18: f32;
-    if (p18 < u.d) {
-        x18 = x_edge_upto32768[i * u.d + p18];
-    }
-    var x19: f32;
-    if (p19 < u.d) {
-        x19 = x_edge_upto32768[i * u.d + p19];
-    }
-    var x20: f32;
-    if (p20 < u.d) {
-        x20 = x_edge_upto32768[i * u.d + p20];
-    }
-    var x21: f32;
-    if (p21 < u.d) {
-        x21 = x_edge_upto32768[i * u.d + p21];
-    }
-    var x22: f32;
-    if (p22 < u.d) {
-        x22 = x_edge_upto32768[i * u.d + p22];
-    }
-    var x23: f32;
-    if (p23 < u.d) {
-        x23 = x_edge_upto32768[i * u.d + p23];
-    }
-    var x24: f32;
-    if (p24 < u.d) {
-        x24 = x_edge_upto32768[i * u.d + p24];
-    }
-    var x25: f32;
-    if (p25 < u.d) {
-        x25 = x_edge_upto32768[i * u.d + p25];
-    }
-    var x26: f32;
-    if (p26 < u.d) {
-        x26 = x_edge_upto32768[i * u.d + p26];
-    }
-    var x27: f32;
-    if (p27 < u.d) {
-        x27 = x_edge_upto32768[i * u.d + p27];
-    }
-    var x28: f32;
-    if (p28 < u.d) {
-        x28 = x_edge_upto32768[i * u.d + p28];
-    }
-    var x29: f32;
-    if (p29 < u.d) {
-        x29 = x_edge_upto32768[i * u.d + p29];
-    }
-    var x30: f32;
-    if (p30 < u.d) {
-        x30 = x_edge_upto32768[i * u.d + p30];
-    }
-    var x31: f32;
-    if (p31 < u.d) {
-        x31 = x_edge_upto32768[i * u.d + p31];
-    }
-    var size_new_sum_part = 0.0;
-    if (p0 < u.d) {
-        size_new_sum_part += x0 * x0;
-    }
-    if (p1 < u.d) {
-        size_new_sum_part += x1 * x1;
-    }
-    if (p2 < u.d) {
-        size_new_sum_part += x2 * x2;
-    }
-    if (p3 < u.d) {
-        size_new_sum_part += x3 * x3;
-    }
-    if (p4 < u.d) {
-        size_new_sum_part += x4 * x4;
-    }
-    if (p5 < u.d) {
-        size_new_sum_part += x5 * x5;
-    }
-    if (p6 < u.d) {
-        size_new_sum_part += x6 * x6;
-    }
-    if (p7 < u.d) {
-        size_new_sum_part += x7 * x7;
-    }
-    if (p8 < u.d) {
-        size_new_sum_part += x8 * x8;
-    }
-    if (p9 < u.d) {
-        size_new_sum_part += x9 * x9;
-    }
-    if (p10 < u.d) {
-        size_new_sum_part += x10 * x10;
-    }
-    if (p11 < u.d) {
-        size_new_sum_part += x11 * x11;
-    }
-    if (p12 < u.d) {
-        size_new_sum_part += x12 * x12;
-    }
-    if (p13 < u.d) {
-        size_new_sum_part += x13 * x13;
-    }
-    if (p14 < u.d) {
-        size_new_sum_part += x14 * x14;
-    }
-    if (p15 < u.d) {
-        size_new_sum_part += x15 * x15;
-    }
-    if (p16 < u.d) {
-        size_new_sum_part += x16 * x16;
-    }
-    if (p17 < u.d) {
-        size_new_sum_part += x17 * x17;
-    }
-    if (p18 < u.d) {
-        size_new_sum_part += x18 * x18;
-    }
-    if (p19 < u.d) {
-        size_new_sum_part += x19 * x19;
-    }
-    if (p20 < u.d) {
-        size_new_sum_part += x20 * x20;
-    }
-    if (p21 < u.d) {
-        size_new_sum_part += x21 * x21;
-    }
-    if (p22 < u.d) {
-        size_new_sum_part += x22 * x22;
-    }
-    if (p23 < u.d) {
-        size_new_sum_part += x23 * x23;
-    }
-    if (p24 < u.d) {
-        size_new_sum_part += x24 * x24;
-    }
-    if (p25 < u.d) {
-        size_new_sum_part += x25 * x25;
-    }
-    if (p26 < u.d) {
-        size_new_sum_part += x26 * x26;
-    }
-    if (p27 < u.d) {
-        size_new_sum_part += x27 * x27;
-    }
-    if (p28 < u.d) {
-        size_new_sum_part += x28 * x28;
-    }
-    if (p29 < u.d) {
-        size_new_sum_part += x29 * x29;
-    }
-    if (p30 < u.d) {
-        size_new_sum_part += x30 * x30;
-    }
-    if (p31 < u.d) {
-        size_new_sum_part += x31 * x31;
-    }
-    let size_new_sum = row_sum(size_new_sum_part, lane, subgroup_size, subgroup_lane);
-    let size_new = 1.0 / sqrt(size_new_sum / f32(i32(u.d)) + u.eps);
-    if (lane == 0u) {
-        size[i] = size_new;
-    }
-}
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 
 // One row per workgroup, read by each pass.
 // Also run for norm_linear_i8, stage size: rows_lanes1024_subgroups1.
@@ -473,34 +195,34 @@ fn edge(
         let p5 = p + 5120u;
         let p6 = p + 6144u;
         let p7 = p + 7168u;
-        let x0 = x_edge_upto32768[i * u.d + p];
+        let x0 = x_edge[i * u.d + p];
         var x1: f32;
         if (p1 < u.d) {
-            x1 = x_edge_upto32768[i * u.d + p1];
+            x1 = x_edge[i * u.d + p1];
         }
         var x2: f32;
         if (p2 < u.d) {
-            x2 = x_edge_upto32768[i * u.d + p2];
+            x2 = x_edge[i * u.d + p2];
         }
         var x3: f32;
         if (p3 < u.d) {
-            x3 = x_edge_upto32768[i * u.d + p3];
+            x3 = x_edge[i * u.d + p3];
         }
         var x4: f32;
         if (p4 < u.d) {
-            x4 = x_edge_upto32768[i * u.d + p4];
+            x4 = x_edge[i * u.d + p4];
         }
         var x5: f32;
         if (p5 < u.d) {
-            x5 = x_edge_upto32768[i * u.d + p5];
+            x5 = x_edge[i * u.d + p5];
         }
         var x6: f32;
         if (p6 < u.d) {
-            x6 = x_edge_upto32768[i * u.d + p6];
+            x6 = x_edge[i * u.d + p6];
         }
         var x7: f32;
         if (p7 < u.d) {
-            x7 = x_edge_upto32768[i * u.d + p7];
+            x7 = x_edge[i * u.d + p7];
         }
         size_new_sum_part += x0 * x0;
         if (p1 < u.d) {

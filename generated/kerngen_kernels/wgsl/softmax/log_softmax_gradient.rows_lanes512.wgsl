@@ -9,9 +9,9 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read> y: array<vec4f>;
-@group(0) @binding(2) var<storage, read> dy: array<vec4f>;
-@group(0) @binding(3) var<storage, read_write> dx: array<vec4f>;
+@group(0) @binding(1) var<storage, read> y: array<f32>;
+@group(0) @binding(2) var<storage, read> dy: array<f32>;
+@group(0) @binding(3) var<storage, read_write> dx: array<f32>;
 var<workgroup> partial: array<f32, 512>;
 
 // The sum over the 512 lanes of a row, in a fixed order.
@@ -38,299 +38,6 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     workgroupBarrier();
     return joined;
 }
-
-// One row per workgroup, read by each pass.
-@compute @workgroup_size(512)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.m) {
-        return;
-    }
-    var total_along_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let dy0 = dy[(i * u.n + j) >> 2u];
-        var dy1: vec4f;
-        if (j1 < u.n) {
-            dy1 = dy[(i * u.n + j1) >> 2u];
-        }
-        var dy2: vec4f;
-        if (j2 < u.n) {
-            dy2 = dy[(i * u.n + j2) >> 2u];
-        }
-        var dy3: vec4f;
-        if (j3 < u.n) {
-            dy3 = dy[(i * u.n + j3) >> 2u];
-        }
-        total_along_part += dy0;
-        if (j1 < u.n) {
-            total_along_part += dy1;
-        }
-        if (j2 < u.n) {
-            total_along_part += dy2;
-        }
-        if (j3 < u.n) {
-            total_along_part += dy3;
-        }
-    }
-    let total_along = row_sum(total_along_part.x + total_along_part.y + (total_along_part.z + total_along_part.w), lane);
-    for (var j = lane * 4u; j < u.n; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let dy0 = dy[(i * u.n + j) >> 2u];
-        let y0 = y[(i * u.n + j) >> 2u];
-        var dy1: vec4f;
-        var y1: vec4f;
-        if (j1 < u.n) {
-            dy1 = dy[(i * u.n + j1) >> 2u];
-            y1 = y[(i * u.n + j1) >> 2u];
-        }
-        var dy2: vec4f;
-        var y2: vec4f;
-        if (j2 < u.n) {
-            dy2 = dy[(i * u.n + j2) >> 2u];
-            y2 = y[(i * u.n + j2) >> 2u];
-        }
-        var dy3: vec4f;
-        var y3: vec4f;
-        if (j3 < u.n) {
-            dy3 = dy[(i * u.n + j3) >> 2u];
-            y3 = y[(i * u.n + j3) >> 2u];
-        }
-        let dx_new = dy0 - total_along * exp(y0);
-        dx[(i * u.n + j) >> 2u] = dx_new;
-        if (j1 < u.n) {
-            let dx_new = dy1 - total_along * exp(y1);
-            dx[(i * u.n + j1) >> 2u] = dx_new;
-        }
-        if (j2 < u.n) {
-            let dx_new = dy2 - total_along * exp(y2);
-            dx[(i * u.n + j2) >> 2u] = dx_new;
-        }
-        if (j3 < u.n) {
-            let dx_new = dy3 - total_along * exp(y3);
-            dx[(i * u.n + j3) >> 2u] = dx_new;
-        }
-    }
-}
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(512)
-fn upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.m) {
-        return;
-    }
-    let j0 = lane * 4u;
-    let j1 = lane * 4u + 2048u;
-    let j2 = lane * 4u + 4096u;
-    let j3 = lane * 4u + 6144u;
-    let j4 = lane * 4u + 8192u;
-    let j5 = lane * 4u + 10240u;
-    let j6 = lane * 4u + 12288u;
-    let j7 = lane * 4u + 14336u;
-    let j8 = lane * 4u + 16384u;
-    let j9 = lane * 4u + 18432u;
-    let j10 = lane * 4u + 20480u;
-    let j11 = lane * 4u + 22528u;
-    let j12 = lane * 4u + 24576u;
-    let j13 = lane * 4u + 26624u;
-    let j14 = lane * 4u + 28672u;
-    let j15 = lane * 4u + 30720u;
-    var dy0: vec4f;
-    if (j0 < u.n) {
-        dy0 = dy[(i * u.n + j0) >> 2u];
-    }
-    var dy1: vec4f;
-    if (j1 < u.n) {
-        dy1 = dy[(i * u.n + j1) >> 2u];
-    }
-    var dy2: vec4f;
-    if (j2 < u.n) {
-        dy2 = dy[(i * u.n + j2) >> 2u];
-    }
-    var dy3: vec4f;
-    if (j3 < u.n) {
-        dy3 = dy[(i * u.n + j3) >> 2u];
-    }
-    var dy4: vec4f;
-    if (j4 < u.n) {
-        dy4 = dy[(i * u.n + j4) >> 2u];
-    }
-    var dy5: vec4f;
-    if (j5 < u.n) {
-        dy5 = dy[(i * u.n + j5) >> 2u];
-    }
-    var dy6: vec4f;
-    if (j6 < u.n) {
-        dy6 = dy[(i * u.n + j6) >> 2u];
-    }
-    var dy7: vec4f;
-    if (j7 < u.n) {
-        dy7 = dy[(i * u.n + j7) >> 2u];
-    }
-    var dy8: vec4f;
-    if (j8 < u.n) {
-        dy8 = dy[(i * u.n + j8) >> 2u];
-    }
-    var dy9: vec4f;
-    if (j9 < u.n) {
-        dy9 = dy[(i * u.n + j9) >> 2u];
-    }
-    var dy10: vec4f;
-    if (j10 < u.n) {
-        dy10 = dy[(i * u.n + j10) >> 2u];
-    }
-    var dy11: vec4f;
-    if (j11 < u.n) {
-        dy11 = dy[(i * u.n + j11) >> 2u];
-    }
-    var dy12: vec4f;
-    if (j12 < u.n) {
-        dy12 = dy[(i * u.n + j12) >> 2u];
-    }
-    var dy13: vec4f;
-    if (j13 < u.n) {
-        dy13 = dy[(i * u.n + j13) >> 2u];
-    }
-    var dy14: vec4f;
-    if (j14 < u.n) {
-        dy14 = dy[(i * u.n + j14) >> 2u];
-    }
-    var dy15: vec4f;
-    if (j15 < u.n) {
-        dy15 = dy[(i * u.n + j15) >> 2u];
-    }
-    var total_along_part = vec4f(0.0);
-    if (j0 < u.n) {
-        total_along_part += dy0;
-    }
-    if (j1 < u.n) {
-        total_along_part += dy1;
-    }
-    if (j2 < u.n) {
-        total_along_part += dy2;
-    }
-    if (j3 < u.n) {
-        total_along_part += dy3;
-    }
-    if (j4 < u.n) {
-        total_along_part += dy4;
-    }
-    if (j5 < u.n) {
-        total_along_part += dy5;
-    }
-    if (j6 < u.n) {
-        total_along_part += dy6;
-    }
-    if (j7 < u.n) {
-        total_along_part += dy7;
-    }
-    if (j8 < u.n) {
-        total_along_part += dy8;
-    }
-    if (j9 < u.n) {
-        total_along_part += dy9;
-    }
-    if (j10 < u.n) {
-        total_along_part += dy10;
-    }
-    if (j11 < u.n) {
-        total_along_part += dy11;
-    }
-    if (j12 < u.n) {
-        total_along_part += dy12;
-    }
-    if (j13 < u.n) {
-        total_along_part += dy13;
-    }
-    if (j14 < u.n) {
-        total_along_part += dy14;
-    }
-    if (j15 < u.n) {
-        total_along_part += dy15;
-    }
-    let total_along = row_sum(total_along_part.x + total_along_part.y + (total_along_part.z + total_along_part.w), lane);
-    if (j0 < u.n) {
-        let dx_new = dy0 - total_along * exp(y[(i * u.n + j0) >> 2u]);
-        dx[(i * u.n + j0) >> 2u] = dx_new;
-    }
-    if (j1 < u.n) {
-        let dx_new = dy1 - total_along * exp(y[(i * u.n + j1) >> 2u]);
-        dx[(i * u.n + j1) >> 2u] = dx_new;
-    }
-    if (j2 < u.n) {
-        let dx_new = dy2 - total_along * exp(y[(i * u.n + j2) >> 2u]);
-        dx[(i * u.n + j2) >> 2u] = dx_new;
-    }
-    if (j3 < u.n) {
-        let dx_new = dy3 - total_along * exp(y[(i * u.n + j3) >> 2u]);
-        dx[(i * u.n + j3) >> 2u] = dx_new;
-    }
-    if (j4 < u.n) {
-        let dx_new = dy4 - total_along * exp(y[(i * u.n + j4) >> 2u]);
-        dx[(i * u.n + j4) >> 2u] = dx_new;
-    }
-    if (j5 < u.n) {
-        let dx_new = dy5 - total_along * exp(y[(i * u.n + j5) >> 2u]);
-        dx[(i * u.n + j5) >> 2u] = dx_new;
-    }
-    if (j6 < u.n) {
-        let dx_new = dy6 - total_along * exp(y[(i * u.n + j6) >> 2u]);
-        dx[(i * u.n + j6) >> 2u] = dx_new;
-    }
-    if (j7 < u.n) {
-        let dx_new = dy7 - total_along * exp(y[(i * u.n + j7) >> 2u]);
-        dx[(i * u.n + j7) >> 2u] = dx_new;
-    }
-    if (j8 < u.n) {
-        let dx_new = dy8 - total_along * exp(y[(i * u.n + j8) >> 2u]);
-        dx[(i * u.n + j8) >> 2u] = dx_new;
-    }
-    if (j9 < u.n) {
-        let dx_new = dy9 - total_along * exp(y[(i * u.n + j9) >> 2u]);
-        dx[(i * u.n + j9) >> 2u] = dx_new;
-    }
-    if (j10 < u.n) {
-        let dx_new = dy10 - total_along * exp(y[(i * u.n + j10) >> 2u]);
-        dx[(i * u.n + j10) >> 2u] = dx_new;
-    }
-    if (j11 < u.n) {
-        let dx_new = dy11 - total_along * exp(y[(i * u.n + j11) >> 2u]);
-        dx[(i * u.n + j11) >> 2u] = dx_new;
-    }
-    if (j12 < u.n) {
-        let dx_new = dy12 - total_along * exp(y[(i * u.n + j12) >> 2u]);
-        dx[(i * u.n + j12) >> 2u] = dx_new;
-    }
-    if (j13 < u.n) {
-        let dx_new = dy13 - total_along * exp(y[(i * u.n + j13) >> 2u]);
-        dx[(i * u.n + j13) >> 2u] = dx_new;
-    }
-    if (j14 < u.n) {
-        let dx_new = dy14 - total_along * exp(y[(i * u.n + j14) >> 2u]);
-        dx[(i * u.n + j14) >> 2u] = dx_new;
-    }
-    if (j15 < u.n) {
-        let dx_new = dy15 - total_along * exp(y[(i * u.n + j15) >> 2u]);
-        dx[(i * u.n + j15) >> 2u] = dx_new;
-    }
-}
-
-@group(0) @binding(1) var<storage, read> y_edge_upto16384: array<f32>;
-@group(0) @binding(2) var<storage, read> dy_edge_upto16384: array<f32>;
-@group(0) @binding(3) var<storage, read_write> dx_edge_upto16384: array<f32>;
 
 // One row per workgroup, of up to 16384 elements, read once.
 @compute @workgroup_size(512)
@@ -378,194 +85,194 @@ fn edge_upto16384(
     var dy0: f32;
     var y0: f32;
     if (j0 < u.n) {
-        dy0 = dy_edge_upto16384[i * u.n + j0];
-        y0 = y_edge_upto16384[i * u.n + j0];
+        dy0 = dy[i * u.n + j0];
+        y0 = y[i * u.n + j0];
     }
     var dy1: f32;
     var y1: f32;
     if (j1 < u.n) {
-        dy1 = dy_edge_upto16384[i * u.n + j1];
-        y1 = y_edge_upto16384[i * u.n + j1];
+        dy1 = dy[i * u.n + j1];
+        y1 = y[i * u.n + j1];
     }
     var dy2: f32;
     var y2: f32;
     if (j2 < u.n) {
-        dy2 = dy_edge_upto16384[i * u.n + j2];
-        y2 = y_edge_upto16384[i * u.n + j2];
+        dy2 = dy[i * u.n + j2];
+        y2 = y[i * u.n + j2];
     }
     var dy3: f32;
     var y3: f32;
     if (j3 < u.n) {
-        dy3 = dy_edge_upto16384[i * u.n + j3];
-        y3 = y_edge_upto16384[i * u.n + j3];
+        dy3 = dy[i * u.n + j3];
+        y3 = y[i * u.n + j3];
     }
     var dy4: f32;
     var y4: f32;
     if (j4 < u.n) {
-        dy4 = dy_edge_upto16384[i * u.n + j4];
-        y4 = y_edge_upto16384[i * u.n + j4];
+        dy4 = dy[i * u.n + j4];
+        y4 = y[i * u.n + j4];
     }
     var dy5: f32;
     var y5: f32;
     if (j5 < u.n) {
-        dy5 = dy_edge_upto16384[i * u.n + j5];
-        y5 = y_edge_upto16384[i * u.n + j5];
+        dy5 = dy[i * u.n + j5];
+        y5 = y[i * u.n + j5];
     }
     var dy6: f32;
     var y6: f32;
     if (j6 < u.n) {
-        dy6 = dy_edge_upto16384[i * u.n + j6];
-        y6 = y_edge_upto16384[i * u.n + j6];
+        dy6 = dy[i * u.n + j6];
+        y6 = y[i * u.n + j6];
     }
     var dy7: f32;
     var y7: f32;
     if (j7 < u.n) {
-        dy7 = dy_edge_upto16384[i * u.n + j7];
-        y7 = y_edge_upto16384[i * u.n + j7];
+        dy7 = dy[i * u.n + j7];
+        y7 = y[i * u.n + j7];
     }
     var dy8: f32;
     var y8: f32;
     if (j8 < u.n) {
-        dy8 = dy_edge_upto16384[i * u.n + j8];
-        y8 = y_edge_upto16384[i * u.n + j8];
+        dy8 = dy[i * u.n + j8];
+        y8 = y[i * u.n + j8];
     }
     var dy9: f32;
     var y9: f32;
     if (j9 < u.n) {
-        dy9 = dy_edge_upto16384[i * u.n + j9];
-        y9 = y_edge_upto16384[i * u.n + j9];
+        dy9 = dy[i * u.n + j9];
+        y9 = y[i * u.n + j9];
     }
     var dy10: f32;
     var y10: f32;
     if (j10 < u.n) {
-        dy10 = dy_edge_upto16384[i * u.n + j10];
-        y10 = y_edge_upto16384[i * u.n + j10];
+        dy10 = dy[i * u.n + j10];
+        y10 = y[i * u.n + j10];
     }
     var dy11: f32;
     var y11: f32;
     if (j11 < u.n) {
-        dy11 = dy_edge_upto16384[i * u.n + j11];
-        y11 = y_edge_upto16384[i * u.n + j11];
+        dy11 = dy[i * u.n + j11];
+        y11 = y[i * u.n + j11];
     }
     var dy12: f32;
     var y12: f32;
     if (j12 < u.n) {
-        dy12 = dy_edge_upto16384[i * u.n + j12];
-        y12 = y_edge_upto16384[i * u.n + j12];
+        dy12 = dy[i * u.n + j12];
+        y12 = y[i * u.n + j12];
     }
     var dy13: f32;
     var y13: f32;
     if (j13 < u.n) {
-        dy13 = dy_edge_upto16384[i * u.n + j13];
-        y13 = y_edge_upto16384[i * u.n + j13];
+        dy13 = dy[i * u.n + j13];
+        y13 = y[i * u.n + j13];
     }
     var dy14: f32;
     var y14: f32;
     if (j14 < u.n) {
-        dy14 = dy_edge_upto16384[i * u.n + j14];
-        y14 = y_edge_upto16384[i * u.n + j14];
+        dy14 = dy[i * u.n + j14];
+        y14 = y[i * u.n + j14];
     }
     var dy15: f32;
     var y15: f32;
     if (j15 < u.n) {
-        dy15 = dy_edge_upto16384[i * u.n + j15];
-        y15 = y_edge_upto16384[i * u.n + j15];
+        dy15 = dy[i * u.n + j15];
+        y15 = y[i * u.n + j15];
     }
     var dy16: f32;
     var y16: f32;
     if (j16 < u.n) {
-        dy16 = dy_edge_upto16384[i * u.n + j16];
-        y16 = y_edge_upto16384[i * u.n + j16];
+        dy16 = dy[i * u.n + j16];
+        y16 = y[i * u.n + j16];
     }
     var dy17: f32;
     var y17: f32;
     if (j17 < u.n) {
-        dy17 = dy_edge_upto16384[i * u.n + j17];
-        y17 = y_edge_upto16384[i * u.n + j17];
+        dy17 = dy[i * u.n + j17];
+        y17 = y[i * u.n + j17];
     }
     var dy18: f32;
     var y18: f32;
     if (j18 < u.n) {
-        dy18 = dy_edge_upto16384[i * u.n + j18];
-        y18 = y_edge_upto16384[i * u.n + j18];
+        dy18 = dy[i * u.n + j18];
+        y18 = y[i * u.n + j18];
     }
     var dy19: f32;
     var y19: f32;
     if (j19 < u.n) {
-        dy19 = dy_edge_upto16384[i * u.n + j19];
-        y19 = y_edge_upto16384[i * u.n + j19];
+        dy19 = dy[i * u.n + j19];
+        y19 = y[i * u.n + j19];
     }
     var dy20: f32;
     var y20: f32;
     if (j20 < u.n) {
-        dy20 = dy_edge_upto16384[i * u.n + j20];
-        y20 = y_edge_upto16384[i * u.n + j20];
+        dy20 = dy[i * u.n + j20];
+        y20 = y[i * u.n + j20];
     }
     var dy21: f32;
     var y21: f32;
     if (j21 < u.n) {
-        dy21 = dy_edge_upto16384[i * u.n + j21];
-        y21 = y_edge_upto16384[i * u.n + j21];
+        dy21 = dy[i * u.n + j21];
+        y21 = y[i * u.n + j21];
     }
     var dy22: f32;
     var y22: f32;
     if (j22 < u.n) {
-        dy22 = dy_edge_upto16384[i * u.n + j22];
-        y22 = y_edge_upto16384[i * u.n + j22];
+        dy22 = dy[i * u.n + j22];
+        y22 = y[i * u.n + j22];
     }
     var dy23: f32;
     var y23: f32;
     if (j23 < u.n) {
-        dy23 = dy_edge_upto16384[i * u.n + j23];
-        y23 = y_edge_upto16384[i * u.n + j23];
+        dy23 = dy[i * u.n + j23];
+        y23 = y[i * u.n + j23];
     }
     var dy24: f32;
     var y24: f32;
     if (j24 < u.n) {
-        dy24 = dy_edge_upto16384[i * u.n + j24];
-        y24 = y_edge_upto16384[i * u.n + j24];
+        dy24 = dy[i * u.n + j24];
+        y24 = y[i * u.n + j24];
     }
     var dy25: f32;
     var y25: f32;
     if (j25 < u.n) {
-        dy25 = dy_edge_upto16384[i * u.n + j25];
-        y25 = y_edge_upto16384[i * u.n + j25];
+        dy25 = dy[i * u.n + j25];
+        y25 = y[i * u.n + j25];
     }
     var dy26: f32;
     var y26: f32;
     if (j26 < u.n) {
-        dy26 = dy_edge_upto16384[i * u.n + j26];
-        y26 = y_edge_upto16384[i * u.n + j26];
+        dy26 = dy[i * u.n + j26];
+        y26 = y[i * u.n + j26];
     }
     var dy27: f32;
     var y27: f32;
     if (j27 < u.n) {
-        dy27 = dy_edge_upto16384[i * u.n + j27];
-        y27 = y_edge_upto16384[i * u.n + j27];
+        dy27 = dy[i * u.n + j27];
+        y27 = y[i * u.n + j27];
     }
     var dy28: f32;
     var y28: f32;
     if (j28 < u.n) {
-        dy28 = dy_edge_upto16384[i * u.n + j28];
-        y28 = y_edge_upto16384[i * u.n + j28];
+        dy28 = dy[i * u.n + j28];
+        y28 = y[i * u.n + j28];
     }
     var dy29: f32;
     var y29: f32;
     if (j29 < u.n) {
-        dy29 = dy_edge_upto16384[i * u.n + j29];
-        y29 = y_edge_upto16384[i * u.n + j29];
+        dy29 = dy[i * u.n + j29];
+        y29 = y[i * u.n + j29];
     }
     var dy30: f32;
     var y30: f32;
     if (j30 < u.n) {
-        dy30 = dy_edge_upto16384[i * u.n + j30];
-        y30 = y_edge_upto16384[i * u.n + j30];
+        dy30 = dy[i * u.n + j30];
+        y30 = y[i * u.n + j30];
     }
     var dy31: f32;
     var y31: f32;
     if (j31 < u.n) {
-        dy31 = dy_edge_upto16384[i * u.n + j31];
-        y31 = y_edge_upto16384[i * u.n + j31];
+        dy31 = dy[i * u.n + j31];
+        y31 = y[i * u.n + j31];
     }
     var total_along_part = 0.0;
     if (j0 < u.n) {
@@ -667,131 +374,131 @@ fn edge_upto16384(
     let total_along = row_sum(total_along_part, lane);
     if (j0 < u.n) {
         let dx_new = dy0 - total_along * exp(y0);
-        dx_edge_upto16384[i * u.n + j0] = dx_new;
+        dx[i * u.n + j0] = dx_new;
     }
     if (j1 < u.n) {
         let dx_new = dy1 - total_along * exp(y1);
-        dx_edge_upto16384[i * u.n + j1] = dx_new;
+        dx[i * u.n + j1] = dx_new;
     }
     if (j2 < u.n) {
         let dx_new = dy2 - total_along * exp(y2);
-        dx_edge_upto16384[i * u.n + j2] = dx_new;
+        dx[i * u.n + j2] = dx_new;
     }
     if (j3 < u.n) {
         let dx_new = dy3 - total_along * exp(y3);
-        dx_edge_upto16384[i * u.n + j3] = dx_new;
+        dx[i * u.n + j3] = dx_new;
     }
     if (j4 < u.n) {
         let dx_new = dy4 - total_along * exp(y4);
-        dx_edge_upto16384[i * u.n + j4] = dx_new;
+        dx[i * u.n + j4] = dx_new;
     }
     if (j5 < u.n) {
         let dx_new = dy5 - total_along * exp(y5);
-        dx_edge_upto16384[i * u.n + j5] = dx_new;
+        dx[i * u.n + j5] = dx_new;
     }
     if (j6 < u.n) {
         let dx_new = dy6 - total_along * exp(y6);
-        dx_edge_upto16384[i * u.n + j6] = dx_new;
+        dx[i * u.n + j6] = dx_new;
     }
     if (j7 < u.n) {
         let dx_new = dy7 - total_along * exp(y7);
-        dx_edge_upto16384[i * u.n + j7] = dx_new;
+        dx[i * u.n + j7] = dx_new;
     }
     if (j8 < u.n) {
         let dx_new = dy8 - total_along * exp(y8);
-        dx_edge_upto16384[i * u.n + j8] = dx_new;
+        dx[i * u.n + j8] = dx_new;
     }
     if (j9 < u.n) {
         let dx_new = dy9 - total_along * exp(y9);
-        dx_edge_upto16384[i * u.n + j9] = dx_new;
+        dx[i * u.n + j9] = dx_new;
     }
     if (j10 < u.n) {
         let dx_new = dy10 - total_along * exp(y10);
-        dx_edge_upto16384[i * u.n + j10] = dx_new;
+        dx[i * u.n + j10] = dx_new;
     }
     if (j11 < u.n) {
         let dx_new = dy11 - total_along * exp(y11);
-        dx_edge_upto16384[i * u.n + j11] = dx_new;
+        dx[i * u.n + j11] = dx_new;
     }
     if (j12 < u.n) {
         let dx_new = dy12 - total_along * exp(y12);
-        dx_edge_upto16384[i * u.n + j12] = dx_new;
+        dx[i * u.n + j12] = dx_new;
     }
     if (j13 < u.n) {
         let dx_new = dy13 - total_along * exp(y13);
-        dx_edge_upto16384[i * u.n + j13] = dx_new;
+        dx[i * u.n + j13] = dx_new;
     }
     if (j14 < u.n) {
         let dx_new = dy14 - total_along * exp(y14);
-        dx_edge_upto16384[i * u.n + j14] = dx_new;
+        dx[i * u.n + j14] = dx_new;
     }
     if (j15 < u.n) {
         let dx_new = dy15 - total_along * exp(y15);
-        dx_edge_upto16384[i * u.n + j15] = dx_new;
+        dx[i * u.n + j15] = dx_new;
     }
     if (j16 < u.n) {
         let dx_new = dy16 - total_along * exp(y16);
-        dx_edge_upto16384[i * u.n + j16] = dx_new;
+        dx[i * u.n + j16] = dx_new;
     }
     if (j17 < u.n) {
         let dx_new = dy17 - total_along * exp(y17);
-        dx_edge_upto16384[i * u.n + j17] = dx_new;
+        dx[i * u.n + j17] = dx_new;
     }
     if (j18 < u.n) {
         let dx_new = dy18 - total_along * exp(y18);
-        dx_edge_upto16384[i * u.n + j18] = dx_new;
+        dx[i * u.n + j18] = dx_new;
     }
     if (j19 < u.n) {
         let dx_new = dy19 - total_along * exp(y19);
-        dx_edge_upto16384[i * u.n + j19] = dx_new;
+        dx[i * u.n + j19] = dx_new;
     }
     if (j20 < u.n) {
         let dx_new = dy20 - total_along * exp(y20);
-        dx_edge_upto16384[i * u.n + j20] = dx_new;
+        dx[i * u.n + j20] = dx_new;
     }
     if (j21 < u.n) {
         let dx_new = dy21 - total_along * exp(y21);
-        dx_edge_upto16384[i * u.n + j21] = dx_new;
+        dx[i * u.n + j21] = dx_new;
     }
     if (j22 < u.n) {
         let dx_new = dy22 - total_along * exp(y22);
-        dx_edge_upto16384[i * u.n + j22] = dx_new;
+        dx[i * u.n + j22] = dx_new;
     }
     if (j23 < u.n) {
         let dx_new = dy23 - total_along * exp(y23);
-        dx_edge_upto16384[i * u.n + j23] = dx_new;
+        dx[i * u.n + j23] = dx_new;
     }
     if (j24 < u.n) {
         let dx_new = dy24 - total_along * exp(y24);
-        dx_edge_upto16384[i * u.n + j24] = dx_new;
+        dx[i * u.n + j24] = dx_new;
     }
     if (j25 < u.n) {
         let dx_new = dy25 - total_along * exp(y25);
-        dx_edge_upto16384[i * u.n + j25] = dx_new;
+        dx[i * u.n + j25] = dx_new;
     }
     if (j26 < u.n) {
         let dx_new = dy26 - total_along * exp(y26);
-        dx_edge_upto16384[i * u.n + j26] = dx_new;
+        dx[i * u.n + j26] = dx_new;
     }
     if (j27 < u.n) {
         let dx_new = dy27 - total_along * exp(y27);
-        dx_edge_upto16384[i * u.n + j27] = dx_new;
+        dx[i * u.n + j27] = dx_new;
     }
     if (j28 < u.n) {
         let dx_new = dy28 - total_along * exp(y28);
-        dx_edge_upto16384[i * u.n + j28] = dx_new;
+        dx[i * u.n + j28] = dx_new;
     }
     if (j29 < u.n) {
         let dx_new = dy29 - total_along * exp(y29);
-        dx_edge_upto16384[i * u.n + j29] = dx_new;
+        dx[i * u.n + j29] = dx_new;
     }
     if (j30 < u.n) {
         let dx_new = dy30 - total_along * exp(y30);
-        dx_edge_upto16384[i * u.n + j30] = dx_new;
+        dx[i * u.n + j30] = dx_new;
     }
     if (j31 < u.n) {
         let dx_new = dy31 - total_along * exp(y31);
-        dx_edge_upto16384[i * u.n + j31] = dx_new;
+        dx[i * u.n + j31] = dx_new;
     }
 }
 
@@ -815,34 +522,34 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let dy0 = dy_edge_upto16384[i * u.n + j];
+        let dy0 = dy[i * u.n + j];
         var dy1: f32;
         if (j1 < u.n) {
-            dy1 = dy_edge_upto16384[i * u.n + j1];
+            dy1 = dy[i * u.n + j1];
         }
         var dy2: f32;
         if (j2 < u.n) {
-            dy2 = dy_edge_upto16384[i * u.n + j2];
+            dy2 = dy[i * u.n + j2];
         }
         var dy3: f32;
         if (j3 < u.n) {
-            dy3 = dy_edge_upto16384[i * u.n + j3];
+            dy3 = dy[i * u.n + j3];
         }
         var dy4: f32;
         if (j4 < u.n) {
-            dy4 = dy_edge_upto16384[i * u.n + j4];
+            dy4 = dy[i * u.n + j4];
         }
         var dy5: f32;
         if (j5 < u.n) {
-            dy5 = dy_edge_upto16384[i * u.n + j5];
+            dy5 = dy[i * u.n + j5];
         }
         var dy6: f32;
         if (j6 < u.n) {
-            dy6 = dy_edge_upto16384[i * u.n + j6];
+            dy6 = dy[i * u.n + j6];
         }
         var dy7: f32;
         if (j7 < u.n) {
-            dy7 = dy_edge_upto16384[i * u.n + j7];
+            dy7 = dy[i * u.n + j7];
         }
         total_along_part += dy0;
         if (j1 < u.n) {
@@ -876,79 +583,79 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let dy0 = dy_edge_upto16384[i * u.n + j];
-        let y0 = y_edge_upto16384[i * u.n + j];
+        let dy0 = dy[i * u.n + j];
+        let y0 = y[i * u.n + j];
         var dy1: f32;
         var y1: f32;
         if (j1 < u.n) {
-            dy1 = dy_edge_upto16384[i * u.n + j1];
-            y1 = y_edge_upto16384[i * u.n + j1];
+            dy1 = dy[i * u.n + j1];
+            y1 = y[i * u.n + j1];
         }
         var dy2: f32;
         var y2: f32;
         if (j2 < u.n) {
-            dy2 = dy_edge_upto16384[i * u.n + j2];
-            y2 = y_edge_upto16384[i * u.n + j2];
+            dy2 = dy[i * u.n + j2];
+            y2 = y[i * u.n + j2];
         }
         var dy3: f32;
         var y3: f32;
         if (j3 < u.n) {
-            dy3 = dy_edge_upto16384[i * u.n + j3];
-            y3 = y_edge_upto16384[i * u.n + j3];
+            dy3 = dy[i * u.n + j3];
+            y3 = y[i * u.n + j3];
         }
         var dy4: f32;
         var y4: f32;
         if (j4 < u.n) {
-            dy4 = dy_edge_upto16384[i * u.n + j4];
-            y4 = y_edge_upto16384[i * u.n + j4];
+            dy4 = dy[i * u.n + j4];
+            y4 = y[i * u.n + j4];
         }
         var dy5: f32;
         var y5: f32;
         if (j5 < u.n) {
-            dy5 = dy_edge_upto16384[i * u.n + j5];
-            y5 = y_edge_upto16384[i * u.n + j5];
+            dy5 = dy[i * u.n + j5];
+            y5 = y[i * u.n + j5];
         }
         var dy6: f32;
         var y6: f32;
         if (j6 < u.n) {
-            dy6 = dy_edge_upto16384[i * u.n + j6];
-            y6 = y_edge_upto16384[i * u.n + j6];
+            dy6 = dy[i * u.n + j6];
+            y6 = y[i * u.n + j6];
         }
         var dy7: f32;
         var y7: f32;
         if (j7 < u.n) {
-            dy7 = dy_edge_upto16384[i * u.n + j7];
-            y7 = y_edge_upto16384[i * u.n + j7];
+            dy7 = dy[i * u.n + j7];
+            y7 = y[i * u.n + j7];
         }
         let dx_new = dy0 - total_along * exp(y0);
-        dx_edge_upto16384[i * u.n + j] = dx_new;
+        dx[i * u.n + j] = dx_new;
         if (j1 < u.n) {
             let dx_new = dy1 - total_along * exp(y1);
-            dx_edge_upto16384[i * u.n + j1] = dx_new;
+            dx[i * u.n + j1] = dx_new;
         }
         if (j2 < u.n) {
             let dx_new = dy2 - total_along * exp(y2);
-            dx_edge_upto16384[i * u.n + j2] = dx_new;
+            dx[i * u.n + j2] = dx_new;
         }
         if (j3 < u.n) {
             let dx_new = dy3 - total_along * exp(y3);
-            dx_edge_upto16384[i * u.n + j3] = dx_new;
+            dx[i * u.n + j3] = dx_new;
         }
         if (j4 < u.n) {
             let dx_new = dy4 - total_along * exp(y4);
-            dx_edge_upto16384[i * u.n + j4] = dx_new;
+            dx[i * u.n + j4] = dx_new;
         }
         if (j5 < u.n) {
             let dx_new = dy5 - total_along * exp(y5);
-            dx_edge_upto16384[i * u.n + j5] = dx_new;
+            dx[i * u.n + j5] = dx_new;
         }
         if (j6 < u.n) {
             let dx_new = dy6 - total_along * exp(y6);
-            dx_edge_upto16384[i * u.n + j6] = dx_new;
+            dx[i * u.n + j6] = dx_new;
         }
         if (j7 < u.n) {
             let dx_new = dy7 - total_along * exp(y7);
-            dx_edge_upto16384[i * u.n + j7] = dx_new;
+            dx[i * u.n + j7] = dx_new;
         }
     }
 }

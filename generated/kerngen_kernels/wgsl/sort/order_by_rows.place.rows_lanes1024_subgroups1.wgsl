@@ -187,283 +187,7 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read> order_edge_upto32768: array<u32>;
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(1024)
-fn edge_upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-    @builtin(subgroup_size) subgroup_size: u32,
-    @builtin(subgroup_invocation_id) subgroup_lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.n) {
-        return;
-    }
-    let j0 = lane;
-    let j1 = lane + 1024u;
-    let j2 = lane + 2048u;
-    let j3 = lane + 3072u;
-    let j4 = lane + 4096u;
-    let j5 = lane + 5120u;
-    let j6 = lane + 6144u;
-    let j7 = lane + 7168u;
-    let j8 = lane + 8192u;
-    let j9 = lane + 9216u;
-    let j10 = lane + 10240u;
-    let j11 = lane + 11264u;
-    let j12 = lane + 12288u;
-    let j13 = lane + 13312u;
-    let j14 = lane + 14336u;
-    let j15 = lane + 15360u;
-    let j16 = lane + 16384u;
-    let j17 = lane + 17408u;
-    let j18 = lane + 18432u;
-    let j19 = lane + 19456u;
-    let j20 = lane + 20480u;
-    let j21 = lane + 21504u;
-    let j22 = lane + 22528u;
-    let j23 = lane + 23552u;
-    let j24 = lane + 24576u;
-    let j25 = lane + 25600u;
-    let j26 = lane + 26624u;
-    let j27 = lane + 27648u;
-    let j28 = lane + 28672u;
-    let j29 = lane + 29696u;
-    let j30 = lane + 30720u;
-    let j31 = lane + 31744u;
-    var order0: u32;
-    if (j0 < u.n) {
-        order0 = order_edge_upto32768[j0];
-    }
-    var order1: u32;
-    if (j1 < u.n) {
-        order1 = order_edge_upto32768[j1];
-    }
-    var order2: u32;
-    if (j2 < u.n) {
-        order2 = order_edge_upto32768[j2];
-    }
-    var order3: u32;
-    if (j3 < u.n) {
-        order3 = order_edge_upto32768[j3];
-    }
-    var order4: u32;
-    if (j4 < u.n) {
-        order4 = order_edge_upto32768[j4];
-    }
-    var order5: u32;
-    if (j5 < u.n) {
-        order5 = order_edge_upto32768[j5];
-    }
-    var order6: u32;
-    if (j6 < u.n) {
-        order6 = order_edge_upto32768[j6];
-    }
-    var order7: u32;
-    if (j7 < u.n) {
-        order7 = order_edge_upto32768[j7];
-    }
-    var order8: u32;
-    if (j8 < u.n) {
-        order8 = order_edge_upto32768[j8];
-    }
-    var order9: u32;
-    if (j9 < u.n) {
-        order9 = order_edge_upto32768[j9];
-    }
-    var order10: u32;
-    if (j10 < u.n) {
-        order10 = order_edge_upto32768[j10];
-    }
-    var order11: u32;
-    if (j11 < u.n) {
-        order11 = order_edge_upto32768[j11];
-    }
-    var order12: u32;
-    if (j12 < u.n) {
-        order12 = order_edge_upto32768[j12];
-    }
-    var order13: u32;
-    if (j13 < u.n) {
-        order13 = order_edge_upto32768[j13];
-    }
-    var order14: u32;
-    if (j14 < u.n) {
-        order14 = order_edge_upto32768[j14];
-    }
-    var order15: u32;
-    if (j15 < u.n) {
-        order15 = order_edge_upto32768[j15];
-    }
-    var order16: u32;
-    if (j16 < u.n) {
-        order16 = order_edge_upto32768[j16];
-    }
-    var order17: u32;
-    if (j17 < u.n) {
-        order17 = order_edge_upto32768[j17];
-    }
-    var order18: u32;
-    if (j18 < u.n) {
-        order18 = order_edge_upto32768[j18];
-    }
-    var order19: u32;
-    if (j19 < u.n) {
-        order19 = order_edge_upto32768[j19];
-    }
-    var order20: u32;
-    if (j20 < u.n) {
-        order20 = order_edge_upto32768[j20];
-    }
-    var order21: u32;
-    if (j21 < u.n) {
-        order21 = order_edge_upto32768[j21];
-    }
-    var order22: u32;
-    if (j22 < u.n) {
-        order22 = order_edge_upto32768[j22];
-    }
-    var order23: u32;
-    if (j23 < u.n) {
-        order23 = order_edge_upto32768[j23];
-    }
-    var order24: u32;
-    if (j24 < u.n) {
-        order24 = order_edge_upto32768[j24];
-    }
-    var order25: u32;
-    if (j25 < u.n) {
-        order25 = order_edge_upto32768[j25];
-    }
-    var order26: u32;
-    if (j26 < u.n) {
-        order26 = order_edge_upto32768[j26];
-    }
-    var order27: u32;
-    if (j27 < u.n) {
-        order27 = order_edge_upto32768[j27];
-    }
-    var order28: u32;
-    if (j28 < u.n) {
-        order28 = order_edge_upto32768[j28];
-    }
-    var order29: u32;
-    if (j29 < u.n) {
-        order29 = order_edge_upto32768[j29];
-    }
-    var order30: u32;
-    if (j30 < u.n) {
-        order30 = order_edge_upto32768[j30];
-    }
-    var order31: u32;
-    if (j31 < u.n) {
-        order31 = order_edge_upto32768[j31];
-    }
-    var place_new_part = 0i;
-    if (j0 < u.n) {
-        place_new_part += select(0, 1, order0 / u.length < order_edge_upto32768[i] / u.length || (order0 / u.length == order_edge_upto32768[i] / u.length && i32(j0) < i32(i)));
-    }
-    if (j1 < u.n) {
-        place_new_part += select(0, 1, order1 / u.length < order_edge_upto32768[i] / u.length || (order1 / u.length == order_edge_upto32768[i] / u.length && i32(j1) < i32(i)));
-    }
-    if (j2 < u.n) {
-        place_new_part += select(0, 1, order2 / u.length < order_edge_upto32768[i] / u.length || (order2 / u.length == order_edge_upto32768[i] / u.length && i32(j2) < i32(i)));
-    }
-    if (j3 < u.n) {
-        place_new_part += select(0, 1, order3 / u.length < order_edge_upto32768[i] / u.length || (order3 / u.length == order_edge_upto32768[i] / u.length && i32(j3) < i32(i)));
-    }
-    if (j4 < u.n) {
-        place_new_part += select(0, 1, order4 / u.length < order_edge_upto32768[i] / u.length || (order4 / u.length == order_edge_upto32768[i] / u.length && i32(j4) < i32(i)));
-    }
-    if (j5 < u.n) {
-        place_new_part += select(0, 1, order5 / u.length < order_edge_upto32768[i] / u.length || (order5 / u.length == order_edge_upto32768[i] / u.length && i32(j5) < i32(i)));
-    }
-    if (j6 < u.n) {
-        place_new_part += select(0, 1, order6 / u.length < order_edge_upto32768[i] / u.length || (order6 / u.length == order_edge_upto32768[i] / u.length && i32(j6) < i32(i)));
-    }
-    if (j7 < u.n) {
-        place_new_part += select(0, 1, order7 / u.length < order_edge_upto32768[i] / u.length || (order7 / u.length == order_edge_upto32768[i] / u.length && i32(j7) < i32(i)));
-    }
-    if (j8 < u.n) {
-        place_new_part += select(0, 1, order8 / u.length < order_edge_upto32768[i] / u.length || (order8 / u.length == order_edge_upto32768[i] / u.length && i32(j8) < i32(i)));
-    }
-    if (j9 < u.n) {
-        place_new_part += select(0, 1, order9 / u.length < order_edge_upto32768[i] / u.length || (order9 / u.length == order_edge_upto32768[i] / u.length && i32(j9) < i32(i)));
-    }
-    if (j10 < u.n) {
-        place_new_part += select(0, 1, order10 / u.length < order_edge_upto32768[i] / u.length || (order10 / u.length == order_edge_upto32768[i] / u.length && i32(j10) < i32(i)));
-    }
-    if (j11 < u.n) {
-        place_new_part += select(0, 1, order11 / u.length < order_edge_upto32768[i] / u.length || (order11 / u.length == order_edge_upto32768[i] / u.length && i32(j11) < i32(i)));
-    }
-    if (j12 < u.n) {
-        place_new_part += select(0, 1, order12 / u.length < order_edge_upto32768[i] / u.length || (order12 / u.length == order_edge_upto32768[i] / u.length && i32(j12) < i32(i)));
-    }
-    if (j13 < u.n) {
-        place_new_part += select(0, 1, order13 / u.length < order_edge_upto32768[i] / u.length || (order13 / u.length == order_edge_upto32768[i] / u.length && i32(j13) < i32(i)));
-    }
-    if (j14 < u.n) {
-        place_new_part += select(0, 1, order14 / u.length < order_edge_upto32768[i] / u.length || (order14 / u.length == order_edge_upto32768[i] / u.length && i32(j14) < i32(i)));
-    }
-    if (j15 < u.n) {
-        place_new_part += select(0, 1, order15 / u.length < order_edge_upto32768[i] / u.length || (order15 / u.length == order_edge_upto32768[i] / u.length && i32(j15) < i32(i)));
-    }
-    if (j16 < u.n) {
-        place_new_part += select(0, 1, order16 / u.length < order_edge_upto32768[i] / u.length || (order16 / u.length == order_edge_upto32768[i] / u.length && i32(j16) < i32(i)));
-    }
-    if (j17 < u.n) {
-        place_new_part += select(0, 1, order17 / u.length < order_edge_upto32768[i] / u.length || (order17 / u.length == order_edge_upto32768[i] / u.length && i32(j17) < i32(i)));
-    }
-    if (j18 < u.n) {
-        place_new_part += select(0, 1, order18 / u.length < order_edge_upto32768[i] / u.length || (order18 / u.length == order_edge_upto32768[i] / u.length && i32(j18) < i32(i)));
-    }
-    if (j19 < u.n) {
-        place_new_part += select(0, 1, order19 / u.length < order_edge_upto32768[i] / u.length || (order19 / u.length == order_edge_upto32768[i] / u.length && i32(j19) < i32(i)));
-    }
-    if (j20 < u.n) {
-        place_new_part += select(0, 1, order20 / u.length < order_edge_upto32768[i] / u.length || (order20 / u.length == order_edge_upto32768[i] / u.length && i32(j20) < i32(i)));
-    }
-    if (j21 < u.n) {
-        place_new_part += select(0, 1, order21 / u.length < order_edge_upto32768[i] / u.length || (order21 / u.length == order_edge_upto32768[i] / u.length && i32(j21) < i32(i)));
-    }
-    if (j22 < u.n) {
-        place_new_part += select(0, 1, order22 / u.length < order_edge_upto32768[i] / u.length || (order22 / u.length == order_edge_upto32768[i] / u.length && i32(j22) < i32(i)));
-    }
-    if (j23 < u.n) {
-        place_new_part += select(0, 1, order23 / u.length < order_edge_upto32768[i] / u.length || (order23 / u.length == order_edge_upto32768[i] / u.length && i32(j23) < i32(i)));
-    }
-    if (j24 < u.n) {
-        place_new_part += select(0, 1, order24 / u.length < order_edge_upto32768[i] / u.length || (order24 / u.length == order_edge_upto32768[i] / u.length && i32(j24) < i32(i)));
-    }
-    if (j25 < u.n) {
-        place_new_part += select(0, 1, order25 / u.length < order_edge_upto32768[i] / u.length || (order25 / u.length == order_edge_upto32768[i] / u.length && i32(j25) < i32(i)));
-    }
-    if (j26 < u.n) {
-        place_new_part += select(0, 1, order26 / u.length < order_edge_upto32768[i] / u.length || (order26 / u.length == order_edge_upto32768[i] / u.length && i32(j26) < i32(i)));
-    }
-    if (j27 < u.n) {
-        place_new_part += select(0, 1, order27 / u.length < order_edge_upto32768[i] / u.length || (order27 / u.length == order_edge_upto32768[i] / u.length && i32(j27) < i32(i)));
-    }
-    if (j28 < u.n) {
-        place_new_part += select(0, 1, order28 / u.length < order_edge_upto32768[i] / u.length || (order28 / u.length == order_edge_upto32768[i] / u.length && i32(j28) < i32(i)));
-    }
-    if (j29 < u.n) {
-        place_new_part += select(0, 1, order29 / u.length < order_edge_upto32768[i] / u.length || (order29 / u.length == order_edge_upto32768[i] / u.length && i32(j29) < i32(i)));
-    }
-    if (j30 < u.n) {
-        place_new_part += select(0, 1, order30 / u.length < order_edge_upto32768[i] / u.length || (order30 / u.length == order_edge_upto32768[i] / u.length && i32(j30) < i32(i)));
-    }
-    if (j31 < u.n) {
-        place_new_part += select(0, 1, order31 / u.length < order_edge_upto32768[i] / u.length || (order31 / u.length == order_edge_upto32768[i] / u.length && i32(j31) < i32(i)));
-    }
-    let place_new = row_sum(place_new_part, lane, subgroup_size, subgroup_lane);
-    if (lane == 0u) {
-        place[i] = place_new;
-    }
-}
+@group(0) @binding(1) var<storage, read> order_edge: array<u32>;
 
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
@@ -487,56 +211,56 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let order0 = order_edge_upto32768[j];
+        let order0 = order_edge[j];
         var order1: u32;
         if (j1 < u.n) {
-            order1 = order_edge_upto32768[j1];
+            order1 = order_edge[j1];
         }
         var order2: u32;
         if (j2 < u.n) {
-            order2 = order_edge_upto32768[j2];
+            order2 = order_edge[j2];
         }
         var order3: u32;
         if (j3 < u.n) {
-            order3 = order_edge_upto32768[j3];
+            order3 = order_edge[j3];
         }
         var order4: u32;
         if (j4 < u.n) {
-            order4 = order_edge_upto32768[j4];
+            order4 = order_edge[j4];
         }
         var order5: u32;
         if (j5 < u.n) {
-            order5 = order_edge_upto32768[j5];
+            order5 = order_edge[j5];
         }
         var order6: u32;
         if (j6 < u.n) {
-            order6 = order_edge_upto32768[j6];
+            order6 = order_edge[j6];
         }
         var order7: u32;
         if (j7 < u.n) {
-            order7 = order_edge_upto32768[j7];
+            order7 = order_edge[j7];
         }
-        place_new_part += select(0, 1, order0 / u.length < order_edge_upto32768[i] / u.length || (order0 / u.length == order_edge_upto32768[i] / u.length && i32(j) < i32(i)));
+        place_new_part += select(0, 1, order0 / u.length < order_edge[i] / u.length || (order0 / u.length == order_edge[i] / u.length && i32(j) < i32(i)));
         if (j1 < u.n) {
-            place_new_part += select(0, 1, order1 / u.length < order_edge_upto32768[i] / u.length || (order1 / u.length == order_edge_upto32768[i] / u.length && i32(j1) < i32(i)));
+            place_new_part += select(0, 1, order1 / u.length < order_edge[i] / u.length || (order1 / u.length == order_edge[i] / u.length && i32(j1) < i32(i)));
         }
         if (j2 < u.n) {
-            place_new_part += select(0, 1, order2 / u.length < order_edge_upto32768[i] / u.length || (order2 / u.length == order_edge_upto32768[i] / u.length && i32(j2) < i32(i)));
+            place_new_part += select(0, 1, order2 / u.length < order_edge[i] / u.length || (order2 / u.length == order_edge[i] / u.length && i32(j2) < i32(i)));
         }
         if (j3 < u.n) {
-            place_new_part += select(0, 1, order3 / u.length < order_edge_upto32768[i] / u.length || (order3 / u.length == order_edge_upto32768[i] / u.length && i32(j3) < i32(i)));
+            place_new_part += select(0, 1, order3 / u.length < order_edge[i] / u.length || (order3 / u.length == order_edge[i] / u.length && i32(j3) < i32(i)));
         }
         if (j4 < u.n) {
-            place_new_part += select(0, 1, order4 / u.length < order_edge_upto32768[i] / u.length || (order4 / u.length == order_edge_upto32768[i] / u.length && i32(j4) < i32(i)));
+            place_new_part += select(0, 1, order4 / u.length < order_edge[i] / u.length || (order4 / u.length == order_edge[i] / u.length && i32(j4) < i32(i)));
         }
         if (j5 < u.n) {
-            place_new_part += select(0, 1, order5 / u.length < order_edge_upto32768[i] / u.length || (order5 / u.length == order_edge_upto32768[i] / u.length && i32(j5) < i32(i)));
+            place_new_part += select(0, 1, order5 / u.length < order_edge[i] / u.length || (order5 / u.length == order_edge[i] / u.length && i32(j5) < i32(i)));
         }
         if (j6 < u.n) {
-            place_new_part += select(0, 1, order6 / u.length < order_edge_upto32768[i] / u.length || (order6 / u.length == order_edge_upto32768[i] / u.length && i32(j6) < i32(i)));
+            place_new_part += select(0, 1, order6 / u.length < order_edge[i] / u.length || (order6 / u.length == order_edge[i] / u.length && i32(j6) < i32(i)));
         }
         if (j7 < u.n) {
-            place_new_part += select(0, 1, order7 / u.length < order_edge_upto32768[i] / u.length || (order7 / u.length == order_edge_upto32768[i] / u.length && i32(j7) < i32(i)));
+            place_new_part += select(0, 1, order7 / u.length < order_edge[i] / u.length || (order7 / u.length == order_edge[i] / u.length && i32(j7) < i32(i)));
         }
     }
     let place_new = row_sum(place_new_part, lane, subgroup_size, subgroup_lane);

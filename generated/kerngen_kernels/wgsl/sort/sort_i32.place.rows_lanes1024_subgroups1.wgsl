@@ -188,284 +188,7 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto32768: array<i32>;
-
-// One row per workgroup, of up to 32768 elements, read once.
-// Also run for argsort_i32, stage place: rows_lanes1024_subgroups1.
-@compute @workgroup_size(1024)
-fn edge_upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-    @builtin(subgroup_size) subgroup_size: u32,
-    @builtin(subgroup_invocation_id) subgroup_lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.n) {
-        return;
-    }
-    let j0 = lane;
-    let j1 = lane + 1024u;
-    let j2 = lane + 2048u;
-    let j3 = lane + 3072u;
-    let j4 = lane + 4096u;
-    let j5 = lane + 5120u;
-    let j6 = lane + 6144u;
-    let j7 = lane + 7168u;
-    let j8 = lane + 8192u;
-    let j9 = lane + 9216u;
-    let j10 = lane + 10240u;
-    let j11 = lane + 11264u;
-    let j12 = lane + 12288u;
-    let j13 = lane + 13312u;
-    let j14 = lane + 14336u;
-    let j15 = lane + 15360u;
-    let j16 = lane + 16384u;
-    let j17 = lane + 17408u;
-    let j18 = lane + 18432u;
-    let j19 = lane + 19456u;
-    let j20 = lane + 20480u;
-    let j21 = lane + 21504u;
-    let j22 = lane + 22528u;
-    let j23 = lane + 23552u;
-    let j24 = lane + 24576u;
-    let j25 = lane + 25600u;
-    let j26 = lane + 26624u;
-    let j27 = lane + 27648u;
-    let j28 = lane + 28672u;
-    let j29 = lane + 29696u;
-    let j30 = lane + 30720u;
-    let j31 = lane + 31744u;
-    var x0: i32;
-    if (j0 < u.n) {
-        x0 = x_edge_upto32768[j0];
-    }
-    var x1: i32;
-    if (j1 < u.n) {
-        x1 = x_edge_upto32768[j1];
-    }
-    var x2: i32;
-    if (j2 < u.n) {
-        x2 = x_edge_upto32768[j2];
-    }
-    var x3: i32;
-    if (j3 < u.n) {
-        x3 = x_edge_upto32768[j3];
-    }
-    var x4: i32;
-    if (j4 < u.n) {
-        x4 = x_edge_upto32768[j4];
-    }
-    var x5: i32;
-    if (j5 < u.n) {
-        x5 = x_edge_upto32768[j5];
-    }
-    var x6: i32;
-    if (j6 < u.n) {
-        x6 = x_edge_upto32768[j6];
-    }
-    var x7: i32;
-    if (j7 < u.n) {
-        x7 = x_edge_upto32768[j7];
-    }
-    var x8: i32;
-    if (j8 < u.n) {
-        x8 = x_edge_upto32768[j8];
-    }
-    var x9: i32;
-    if (j9 < u.n) {
-        x9 = x_edge_upto32768[j9];
-    }
-    var x10: i32;
-    if (j10 < u.n) {
-        x10 = x_edge_upto32768[j10];
-    }
-    var x11: i32;
-    if (j11 < u.n) {
-        x11 = x_edge_upto32768[j11];
-    }
-    var x12: i32;
-    if (j12 < u.n) {
-        x12 = x_edge_upto32768[j12];
-    }
-    var x13: i32;
-    if (j13 < u.n) {
-        x13 = x_edge_upto32768[j13];
-    }
-    var x14: i32;
-    if (j14 < u.n) {
-        x14 = x_edge_upto32768[j14];
-    }
-    var x15: i32;
-    if (j15 < u.n) {
-        x15 = x_edge_upto32768[j15];
-    }
-    var x16: i32;
-    if (j16 < u.n) {
-        x16 = x_edge_upto32768[j16];
-    }
-    var x17: i32;
-    if (j17 < u.n) {
-        x17 = x_edge_upto32768[j17];
-    }
-    var x18: i32;
-    if (j18 < u.n) {
-        x18 = x_edge_upto32768[j18];
-    }
-    var x19: i32;
-    if (j19 < u.n) {
-        x19 = x_edge_upto32768[j19];
-    }
-    var x20: i32;
-    if (j20 < u.n) {
-        x20 = x_edge_upto32768[j20];
-    }
-    var x21: i32;
-    if (j21 < u.n) {
-        x21 = x_edge_upto32768[j21];
-    }
-    var x22: i32;
-    if (j22 < u.n) {
-        x22 = x_edge_upto32768[j22];
-    }
-    var x23: i32;
-    if (j23 < u.n) {
-        x23 = x_edge_upto32768[j23];
-    }
-    var x24: i32;
-    if (j24 < u.n) {
-        x24 = x_edge_upto32768[j24];
-    }
-    var x25: i32;
-    if (j25 < u.n) {
-        x25 = x_edge_upto32768[j25];
-    }
-    var x26: i32;
-    if (j26 < u.n) {
-        x26 = x_edge_upto32768[j26];
-    }
-    var x27: i32;
-    if (j27 < u.n) {
-        x27 = x_edge_upto32768[j27];
-    }
-    var x28: i32;
-    if (j28 < u.n) {
-        x28 = x_edge_upto32768[j28];
-    }
-    var x29: i32;
-    if (j29 < u.n) {
-        x29 = x_edge_upto32768[j29];
-    }
-    var x30: i32;
-    if (j30 < u.n) {
-        x30 = x_edge_upto32768[j30];
-    }
-    var x31: i32;
-    if (j31 < u.n) {
-        x31 = x_edge_upto32768[j31];
-    }
-    var place_new_part = 0i;
-    if (j0 < u.n) {
-        place_new_part += select(0, 1, x0 < x_edge_upto32768[i] || (x0 == x_edge_upto32768[i] && i32(j0) < i32(i)));
-    }
-    if (j1 < u.n) {
-        place_new_part += select(0, 1, x1 < x_edge_upto32768[i] || (x1 == x_edge_upto32768[i] && i32(j1) < i32(i)));
-    }
-    if (j2 < u.n) {
-        place_new_part += select(0, 1, x2 < x_edge_upto32768[i] || (x2 == x_edge_upto32768[i] && i32(j2) < i32(i)));
-    }
-    if (j3 < u.n) {
-        place_new_part += select(0, 1, x3 < x_edge_upto32768[i] || (x3 == x_edge_upto32768[i] && i32(j3) < i32(i)));
-    }
-    if (j4 < u.n) {
-        place_new_part += select(0, 1, x4 < x_edge_upto32768[i] || (x4 == x_edge_upto32768[i] && i32(j4) < i32(i)));
-    }
-    if (j5 < u.n) {
-        place_new_part += select(0, 1, x5 < x_edge_upto32768[i] || (x5 == x_edge_upto32768[i] && i32(j5) < i32(i)));
-    }
-    if (j6 < u.n) {
-        place_new_part += select(0, 1, x6 < x_edge_upto32768[i] || (x6 == x_edge_upto32768[i] && i32(j6) < i32(i)));
-    }
-    if (j7 < u.n) {
-        place_new_part += select(0, 1, x7 < x_edge_upto32768[i] || (x7 == x_edge_upto32768[i] && i32(j7) < i32(i)));
-    }
-    if (j8 < u.n) {
-        place_new_part += select(0, 1, x8 < x_edge_upto32768[i] || (x8 == x_edge_upto32768[i] && i32(j8) < i32(i)));
-    }
-    if (j9 < u.n) {
-        place_new_part += select(0, 1, x9 < x_edge_upto32768[i] || (x9 == x_edge_upto32768[i] && i32(j9) < i32(i)));
-    }
-    if (j10 < u.n) {
-        place_new_part += select(0, 1, x10 < x_edge_upto32768[i] || (x10 == x_edge_upto32768[i] && i32(j10) < i32(i)));
-    }
-    if (j11 < u.n) {
-        place_new_part += select(0, 1, x11 < x_edge_upto32768[i] || (x11 == x_edge_upto32768[i] && i32(j11) < i32(i)));
-    }
-    if (j12 < u.n) {
-        place_new_part += select(0, 1, x12 < x_edge_upto32768[i] || (x12 == x_edge_upto32768[i] && i32(j12) < i32(i)));
-    }
-    if (j13 < u.n) {
-        place_new_part += select(0, 1, x13 < x_edge_upto32768[i] || (x13 == x_edge_upto32768[i] && i32(j13) < i32(i)));
-    }
-    if (j14 < u.n) {
-        place_new_part += select(0, 1, x14 < x_edge_upto32768[i] || (x14 == x_edge_upto32768[i] && i32(j14) < i32(i)));
-    }
-    if (j15 < u.n) {
-        place_new_part += select(0, 1, x15 < x_edge_upto32768[i] || (x15 == x_edge_upto32768[i] && i32(j15) < i32(i)));
-    }
-    if (j16 < u.n) {
-        place_new_part += select(0, 1, x16 < x_edge_upto32768[i] || (x16 == x_edge_upto32768[i] && i32(j16) < i32(i)));
-    }
-    if (j17 < u.n) {
-        place_new_part += select(0, 1, x17 < x_edge_upto32768[i] || (x17 == x_edge_upto32768[i] && i32(j17) < i32(i)));
-    }
-    if (j18 < u.n) {
-        place_new_part += select(0, 1, x18 < x_edge_upto32768[i] || (x18 == x_edge_upto32768[i] && i32(j18) < i32(i)));
-    }
-    if (j19 < u.n) {
-        place_new_part += select(0, 1, x19 < x_edge_upto32768[i] || (x19 == x_edge_upto32768[i] && i32(j19) < i32(i)));
-    }
-    if (j20 < u.n) {
-        place_new_part += select(0, 1, x20 < x_edge_upto32768[i] || (x20 == x_edge_upto32768[i] && i32(j20) < i32(i)));
-    }
-    if (j21 < u.n) {
-        place_new_part += select(0, 1, x21 < x_edge_upto32768[i] || (x21 == x_edge_upto32768[i] && i32(j21) < i32(i)));
-    }
-    if (j22 < u.n) {
-        place_new_part += select(0, 1, x22 < x_edge_upto32768[i] || (x22 == x_edge_upto32768[i] && i32(j22) < i32(i)));
-    }
-    if (j23 < u.n) {
-        place_new_part += select(0, 1, x23 < x_edge_upto32768[i] || (x23 == x_edge_upto32768[i] && i32(j23) < i32(i)));
-    }
-    if (j24 < u.n) {
-        place_new_part += select(0, 1, x24 < x_edge_upto32768[i] || (x24 == x_edge_upto32768[i] && i32(j24) < i32(i)));
-    }
-    if (j25 < u.n) {
-        place_new_part += select(0, 1, x25 < x_edge_upto32768[i] || (x25 == x_edge_upto32768[i] && i32(j25) < i32(i)));
-    }
-    if (j26 < u.n) {
-        place_new_part += select(0, 1, x26 < x_edge_upto32768[i] || (x26 == x_edge_upto32768[i] && i32(j26) < i32(i)));
-    }
-    if (j27 < u.n) {
-        place_new_part += select(0, 1, x27 < x_edge_upto32768[i] || (x27 == x_edge_upto32768[i] && i32(j27) < i32(i)));
-    }
-    if (j28 < u.n) {
-        place_new_part += select(0, 1, x28 < x_edge_upto32768[i] || (x28 == x_edge_upto32768[i] && i32(j28) < i32(i)));
-    }
-    if (j29 < u.n) {
-        place_new_part += select(0, 1, x29 < x_edge_upto32768[i] || (x29 == x_edge_upto32768[i] && i32(j29) < i32(i)));
-    }
-    if (j30 < u.n) {
-        place_new_part += select(0, 1, x30 < x_edge_upto32768[i] || (x30 == x_edge_upto32768[i] && i32(j30) < i32(i)));
-    }
-    if (j31 < u.n) {
-        place_new_part += select(0, 1, x31 < x_edge_upto32768[i] || (x31 == x_edge_upto32768[i] && i32(j31) < i32(i)));
-    }
-    let place_new = row_sum(place_new_part, lane, subgroup_size, subgroup_lane);
-    if (lane == 0u) {
-        place[i] = place_new;
-    }
-}
+@group(0) @binding(1) var<storage, read> x_edge: array<i32>;
 
 // One row per workgroup, read by each pass.
 // Also run for argsort_i32, stage place: rows_lanes1024_subgroups1.
@@ -490,56 +213,56 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let x0 = x_edge_upto32768[j];
+        let x0 = x_edge[j];
         var x1: i32;
         if (j1 < u.n) {
-            x1 = x_edge_upto32768[j1];
+            x1 = x_edge[j1];
         }
         var x2: i32;
         if (j2 < u.n) {
-            x2 = x_edge_upto32768[j2];
+            x2 = x_edge[j2];
         }
         var x3: i32;
         if (j3 < u.n) {
-            x3 = x_edge_upto32768[j3];
+            x3 = x_edge[j3];
         }
         var x4: i32;
         if (j4 < u.n) {
-            x4 = x_edge_upto32768[j4];
+            x4 = x_edge[j4];
         }
         var x5: i32;
         if (j5 < u.n) {
-            x5 = x_edge_upto32768[j5];
+            x5 = x_edge[j5];
         }
         var x6: i32;
         if (j6 < u.n) {
-            x6 = x_edge_upto32768[j6];
+            x6 = x_edge[j6];
         }
         var x7: i32;
         if (j7 < u.n) {
-            x7 = x_edge_upto32768[j7];
+            x7 = x_edge[j7];
         }
-        place_new_part += select(0, 1, x0 < x_edge_upto32768[i] || (x0 == x_edge_upto32768[i] && i32(j) < i32(i)));
+        place_new_part += select(0, 1, x0 < x_edge[i] || (x0 == x_edge[i] && i32(j) < i32(i)));
         if (j1 < u.n) {
-            place_new_part += select(0, 1, x1 < x_edge_upto32768[i] || (x1 == x_edge_upto32768[i] && i32(j1) < i32(i)));
+            place_new_part += select(0, 1, x1 < x_edge[i] || (x1 == x_edge[i] && i32(j1) < i32(i)));
         }
         if (j2 < u.n) {
-            place_new_part += select(0, 1, x2 < x_edge_upto32768[i] || (x2 == x_edge_upto32768[i] && i32(j2) < i32(i)));
+            place_new_part += select(0, 1, x2 < x_edge[i] || (x2 == x_edge[i] && i32(j2) < i32(i)));
         }
         if (j3 < u.n) {
-            place_new_part += select(0, 1, x3 < x_edge_upto32768[i] || (x3 == x_edge_upto32768[i] && i32(j3) < i32(i)));
+            place_new_part += select(0, 1, x3 < x_edge[i] || (x3 == x_edge[i] && i32(j3) < i32(i)));
         }
         if (j4 < u.n) {
-            place_new_part += select(0, 1, x4 < x_edge_upto32768[i] || (x4 == x_edge_upto32768[i] && i32(j4) < i32(i)));
+            place_new_part += select(0, 1, x4 < x_edge[i] || (x4 == x_edge[i] && i32(j4) < i32(i)));
         }
         if (j5 < u.n) {
-            place_new_part += select(0, 1, x5 < x_edge_upto32768[i] || (x5 == x_edge_upto32768[i] && i32(j5) < i32(i)));
+            place_new_part += select(0, 1, x5 < x_edge[i] || (x5 == x_edge[i] && i32(j5) < i32(i)));
         }
         if (j6 < u.n) {
-            place_new_part += select(0, 1, x6 < x_edge_upto32768[i] || (x6 == x_edge_upto32768[i] && i32(j6) < i32(i)));
+            place_new_part += select(0, 1, x6 < x_edge[i] || (x6 == x_edge[i] && i32(j6) < i32(i)));
         }
         if (j7 < u.n) {
-            place_new_part += select(0, 1, x7 < x_edge_upto32768[i] || (x7 == x_edge_upto32768[i] && i32(j7) < i32(i)));
+            place_new_part += select(0, 1, x7 < x_edge[i] || (x7 == x_edge[i] && i32(j7) < i32(i)));
         }
     }
     let place_new = row_sum(place_new_part, lane, subgroup_size, subgroup_lane);

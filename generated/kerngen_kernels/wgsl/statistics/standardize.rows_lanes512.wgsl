@@ -12,8 +12,8 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read> x: array<vec4f>;
-@group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
 var<workgroup> partial: array<f32, 512>;
 
 // The sum over the 512 lanes of a row, in a fixed order.
@@ -40,395 +40,6 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     workgroupBarrier();
     return joined;
 }
-
-// One row per workgroup, read by each pass.
-@compute @workgroup_size(512)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.m) {
-        return;
-    }
-    var mean_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let x0 = x[(i * u.n + j) >> 2u];
-        var x1: vec4f;
-        if (j1 < u.n) {
-            x1 = x[(i * u.n + j1) >> 2u];
-        }
-        var x2: vec4f;
-        if (j2 < u.n) {
-            x2 = x[(i * u.n + j2) >> 2u];
-        }
-        var x3: vec4f;
-        if (j3 < u.n) {
-            x3 = x[(i * u.n + j3) >> 2u];
-        }
-        mean_sum_part += x0;
-        if (j1 < u.n) {
-            mean_sum_part += x1;
-        }
-        if (j2 < u.n) {
-            mean_sum_part += x2;
-        }
-        if (j3 < u.n) {
-            mean_sum_part += x3;
-        }
-    }
-    let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
-    let mean = mean_sum / f32(i32(u.n));
-    var deviation_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let x0 = x[(i * u.n + j) >> 2u];
-        var x1: vec4f;
-        if (j1 < u.n) {
-            x1 = x[(i * u.n + j1) >> 2u];
-        }
-        var x2: vec4f;
-        if (j2 < u.n) {
-            x2 = x[(i * u.n + j2) >> 2u];
-        }
-        var x3: vec4f;
-        if (j3 < u.n) {
-            x3 = x[(i * u.n + j3) >> 2u];
-        }
-        deviation_sum_part += (x0 - mean) * (x0 - mean);
-        if (j1 < u.n) {
-            deviation_sum_part += (x1 - mean) * (x1 - mean);
-        }
-        if (j2 < u.n) {
-            deviation_sum_part += (x2 - mean) * (x2 - mean);
-        }
-        if (j3 < u.n) {
-            deviation_sum_part += (x3 - mean) * (x3 - mean);
-        }
-    }
-    let deviation_sum = row_sum(deviation_sum_part.x + deviation_sum_part.y + (deviation_sum_part.z + deviation_sum_part.w), lane);
-    let deviation = sqrt(deviation_sum / f32(i32(u.n)));
-    for (var j = lane * 4u; j < u.n; j += 8192u) {
-        let j1 = j + 2048u;
-        let j2 = j + 4096u;
-        let j3 = j + 6144u;
-        let x0 = x[(i * u.n + j) >> 2u];
-        var x1: vec4f;
-        if (j1 < u.n) {
-            x1 = x[(i * u.n + j1) >> 2u];
-        }
-        var x2: vec4f;
-        if (j2 < u.n) {
-            x2 = x[(i * u.n + j2) >> 2u];
-        }
-        var x3: vec4f;
-        if (j3 < u.n) {
-            x3 = x[(i * u.n + j3) >> 2u];
-        }
-        let d = x0 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j) >> 2u] = y_new;
-        if (j1 < u.n) {
-            let d = x1 - mean;
-            let y_new = d / (deviation + u.eps);
-            y[(i * u.n + j1) >> 2u] = y_new;
-        }
-        if (j2 < u.n) {
-            let d = x2 - mean;
-            let y_new = d / (deviation + u.eps);
-            y[(i * u.n + j2) >> 2u] = y_new;
-        }
-        if (j3 < u.n) {
-            let d = x3 - mean;
-            let y_new = d / (deviation + u.eps);
-            y[(i * u.n + j3) >> 2u] = y_new;
-        }
-    }
-}
-
-// One row per workgroup, of up to 32768 elements, read once.
-@compute @workgroup_size(512)
-fn upto32768(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let i = workgroup.y * grid.x + workgroup.x;
-    if (i >= u.m) {
-        return;
-    }
-    let j0 = lane * 4u;
-    let j1 = lane * 4u + 2048u;
-    let j2 = lane * 4u + 4096u;
-    let j3 = lane * 4u + 6144u;
-    let j4 = lane * 4u + 8192u;
-    let j5 = lane * 4u + 10240u;
-    let j6 = lane * 4u + 12288u;
-    let j7 = lane * 4u + 14336u;
-    let j8 = lane * 4u + 16384u;
-    let j9 = lane * 4u + 18432u;
-    let j10 = lane * 4u + 20480u;
-    let j11 = lane * 4u + 22528u;
-    let j12 = lane * 4u + 24576u;
-    let j13 = lane * 4u + 26624u;
-    let j14 = lane * 4u + 28672u;
-    let j15 = lane * 4u + 30720u;
-    var x0: vec4f;
-    if (j0 < u.n) {
-        x0 = x[(i * u.n + j0) >> 2u];
-    }
-    var x1: vec4f;
-    if (j1 < u.n) {
-        x1 = x[(i * u.n + j1) >> 2u];
-    }
-    var x2: vec4f;
-    if (j2 < u.n) {
-        x2 = x[(i * u.n + j2) >> 2u];
-    }
-    var x3: vec4f;
-    if (j3 < u.n) {
-        x3 = x[(i * u.n + j3) >> 2u];
-    }
-    var x4: vec4f;
-    if (j4 < u.n) {
-        x4 = x[(i * u.n + j4) >> 2u];
-    }
-    var x5: vec4f;
-    if (j5 < u.n) {
-        x5 = x[(i * u.n + j5) >> 2u];
-    }
-    var x6: vec4f;
-    if (j6 < u.n) {
-        x6 = x[(i * u.n + j6) >> 2u];
-    }
-    var x7: vec4f;
-    if (j7 < u.n) {
-        x7 = x[(i * u.n + j7) >> 2u];
-    }
-    var x8: vec4f;
-    if (j8 < u.n) {
-        x8 = x[(i * u.n + j8) >> 2u];
-    }
-    var x9: vec4f;
-    if (j9 < u.n) {
-        x9 = x[(i * u.n + j9) >> 2u];
-    }
-    var x10: vec4f;
-    if (j10 < u.n) {
-        x10 = x[(i * u.n + j10) >> 2u];
-    }
-    var x11: vec4f;
-    if (j11 < u.n) {
-        x11 = x[(i * u.n + j11) >> 2u];
-    }
-    var x12: vec4f;
-    if (j12 < u.n) {
-        x12 = x[(i * u.n + j12) >> 2u];
-    }
-    var x13: vec4f;
-    if (j13 < u.n) {
-        x13 = x[(i * u.n + j13) >> 2u];
-    }
-    var x14: vec4f;
-    if (j14 < u.n) {
-        x14 = x[(i * u.n + j14) >> 2u];
-    }
-    var x15: vec4f;
-    if (j15 < u.n) {
-        x15 = x[(i * u.n + j15) >> 2u];
-    }
-    var mean_sum_part = vec4f(0.0);
-    if (j0 < u.n) {
-        mean_sum_part += x0;
-    }
-    if (j1 < u.n) {
-        mean_sum_part += x1;
-    }
-    if (j2 < u.n) {
-        mean_sum_part += x2;
-    }
-    if (j3 < u.n) {
-        mean_sum_part += x3;
-    }
-    if (j4 < u.n) {
-        mean_sum_part += x4;
-    }
-    if (j5 < u.n) {
-        mean_sum_part += x5;
-    }
-    if (j6 < u.n) {
-        mean_sum_part += x6;
-    }
-    if (j7 < u.n) {
-        mean_sum_part += x7;
-    }
-    if (j8 < u.n) {
-        mean_sum_part += x8;
-    }
-    if (j9 < u.n) {
-        mean_sum_part += x9;
-    }
-    if (j10 < u.n) {
-        mean_sum_part += x10;
-    }
-    if (j11 < u.n) {
-        mean_sum_part += x11;
-    }
-    if (j12 < u.n) {
-        mean_sum_part += x12;
-    }
-    if (j13 < u.n) {
-        mean_sum_part += x13;
-    }
-    if (j14 < u.n) {
-        mean_sum_part += x14;
-    }
-    if (j15 < u.n) {
-        mean_sum_part += x15;
-    }
-    let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
-    let mean = mean_sum / f32(i32(u.n));
-    var deviation_sum_part = vec4f(0.0);
-    if (j0 < u.n) {
-        deviation_sum_part += (x0 - mean) * (x0 - mean);
-    }
-    if (j1 < u.n) {
-        deviation_sum_part += (x1 - mean) * (x1 - mean);
-    }
-    if (j2 < u.n) {
-        deviation_sum_part += (x2 - mean) * (x2 - mean);
-    }
-    if (j3 < u.n) {
-        deviation_sum_part += (x3 - mean) * (x3 - mean);
-    }
-    if (j4 < u.n) {
-        deviation_sum_part += (x4 - mean) * (x4 - mean);
-    }
-    if (j5 < u.n) {
-        deviation_sum_part += (x5 - mean) * (x5 - mean);
-    }
-    if (j6 < u.n) {
-        deviation_sum_part += (x6 - mean) * (x6 - mean);
-    }
-    if (j7 < u.n) {
-        deviation_sum_part += (x7 - mean) * (x7 - mean);
-    }
-    if (j8 < u.n) {
-        deviation_sum_part += (x8 - mean) * (x8 - mean);
-    }
-    if (j9 < u.n) {
-        deviation_sum_part += (x9 - mean) * (x9 - mean);
-    }
-    if (j10 < u.n) {
-        deviation_sum_part += (x10 - mean) * (x10 - mean);
-    }
-    if (j11 < u.n) {
-        deviation_sum_part += (x11 - mean) * (x11 - mean);
-    }
-    if (j12 < u.n) {
-        deviation_sum_part += (x12 - mean) * (x12 - mean);
-    }
-    if (j13 < u.n) {
-        deviation_sum_part += (x13 - mean) * (x13 - mean);
-    }
-    if (j14 < u.n) {
-        deviation_sum_part += (x14 - mean) * (x14 - mean);
-    }
-    if (j15 < u.n) {
-        deviation_sum_part += (x15 - mean) * (x15 - mean);
-    }
-    let deviation_sum = row_sum(deviation_sum_part.x + deviation_sum_part.y + (deviation_sum_part.z + deviation_sum_part.w), lane);
-    let deviation = sqrt(deviation_sum / f32(i32(u.n)));
-    if (j0 < u.n) {
-        let d = x0 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j0) >> 2u] = y_new;
-    }
-    if (j1 < u.n) {
-        let d = x1 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j1) >> 2u] = y_new;
-    }
-    if (j2 < u.n) {
-        let d = x2 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j2) >> 2u] = y_new;
-    }
-    if (j3 < u.n) {
-        let d = x3 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j3) >> 2u] = y_new;
-    }
-    if (j4 < u.n) {
-        let d = x4 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j4) >> 2u] = y_new;
-    }
-    if (j5 < u.n) {
-        let d = x5 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j5) >> 2u] = y_new;
-    }
-    if (j6 < u.n) {
-        let d = x6 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j6) >> 2u] = y_new;
-    }
-    if (j7 < u.n) {
-        let d = x7 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j7) >> 2u] = y_new;
-    }
-    if (j8 < u.n) {
-        let d = x8 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j8) >> 2u] = y_new;
-    }
-    if (j9 < u.n) {
-        let d = x9 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j9) >> 2u] = y_new;
-    }
-    if (j10 < u.n) {
-        let d = x10 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j10) >> 2u] = y_new;
-    }
-    if (j11 < u.n) {
-        let d = x11 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j11) >> 2u] = y_new;
-    }
-    if (j12 < u.n) {
-        let d = x12 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j12) >> 2u] = y_new;
-    }
-    if (j13 < u.n) {
-        let d = x13 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j13) >> 2u] = y_new;
-    }
-    if (j14 < u.n) {
-        let d = x14 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j14) >> 2u] = y_new;
-    }
-    if (j15 < u.n) {
-        let d = x15 - mean;
-        let y_new = d / (deviation + u.eps);
-        y[(i * u.n + j15) >> 2u] = y_new;
-    }
-}
-
-@group(0) @binding(1) var<storage, read> x_edge_upto16384: array<f32>;
-@group(0) @binding(2) var<storage, read_write> y_edge_upto16384: array<f32>;
 
 // One row per workgroup, of up to 16384 elements, read once.
 @compute @workgroup_size(512)
@@ -475,131 +86,131 @@ fn edge_upto16384(
     let j31 = lane + 15872u;
     var x0: f32;
     if (j0 < u.n) {
-        x0 = x_edge_upto16384[i * u.n + j0];
+        x0 = x[i * u.n + j0];
     }
     var x1: f32;
     if (j1 < u.n) {
-        x1 = x_edge_upto16384[i * u.n + j1];
+        x1 = x[i * u.n + j1];
     }
     var x2: f32;
     if (j2 < u.n) {
-        x2 = x_edge_upto16384[i * u.n + j2];
+        x2 = x[i * u.n + j2];
     }
     var x3: f32;
     if (j3 < u.n) {
-        x3 = x_edge_upto16384[i * u.n + j3];
+        x3 = x[i * u.n + j3];
     }
     var x4: f32;
     if (j4 < u.n) {
-        x4 = x_edge_upto16384[i * u.n + j4];
+        x4 = x[i * u.n + j4];
     }
     var x5: f32;
     if (j5 < u.n) {
-        x5 = x_edge_upto16384[i * u.n + j5];
+        x5 = x[i * u.n + j5];
     }
     var x6: f32;
     if (j6 < u.n) {
-        x6 = x_edge_upto16384[i * u.n + j6];
+        x6 = x[i * u.n + j6];
     }
     var x7: f32;
     if (j7 < u.n) {
-        x7 = x_edge_upto16384[i * u.n + j7];
+        x7 = x[i * u.n + j7];
     }
     var x8: f32;
     if (j8 < u.n) {
-        x8 = x_edge_upto16384[i * u.n + j8];
+        x8 = x[i * u.n + j8];
     }
     var x9: f32;
     if (j9 < u.n) {
-        x9 = x_edge_upto16384[i * u.n + j9];
+        x9 = x[i * u.n + j9];
     }
     var x10: f32;
     if (j10 < u.n) {
-        x10 = x_edge_upto16384[i * u.n + j10];
+        x10 = x[i * u.n + j10];
     }
     var x11: f32;
     if (j11 < u.n) {
-        x11 = x_edge_upto16384[i * u.n + j11];
+        x11 = x[i * u.n + j11];
     }
     var x12: f32;
     if (j12 < u.n) {
-        x12 = x_edge_upto16384[i * u.n + j12];
+        x12 = x[i * u.n + j12];
     }
     var x13: f32;
     if (j13 < u.n) {
-        x13 = x_edge_upto16384[i * u.n + j13];
+        x13 = x[i * u.n + j13];
     }
     var x14: f32;
     if (j14 < u.n) {
-        x14 = x_edge_upto16384[i * u.n + j14];
+        x14 = x[i * u.n + j14];
     }
     var x15: f32;
     if (j15 < u.n) {
-        x15 = x_edge_upto16384[i * u.n + j15];
+        x15 = x[i * u.n + j15];
     }
     var x16: f32;
     if (j16 < u.n) {
-        x16 = x_edge_upto16384[i * u.n + j16];
+        x16 = x[i * u.n + j16];
     }
     var x17: f32;
     if (j17 < u.n) {
-        x17 = x_edge_upto16384[i * u.n + j17];
+        x17 = x[i * u.n + j17];
     }
     var x18: f32;
     if (j18 < u.n) {
-        x18 = x_edge_upto16384[i * u.n + j18];
+        x18 = x[i * u.n + j18];
     }
     var x19: f32;
     if (j19 < u.n) {
-        x19 = x_edge_upto16384[i * u.n + j19];
+        x19 = x[i * u.n + j19];
     }
     var x20: f32;
     if (j20 < u.n) {
-        x20 = x_edge_upto16384[i * u.n + j20];
+        x20 = x[i * u.n + j20];
     }
     var x21: f32;
     if (j21 < u.n) {
-        x21 = x_edge_upto16384[i * u.n + j21];
+        x21 = x[i * u.n + j21];
     }
     var x22: f32;
     if (j22 < u.n) {
-        x22 = x_edge_upto16384[i * u.n + j22];
+        x22 = x[i * u.n + j22];
     }
     var x23: f32;
     if (j23 < u.n) {
-        x23 = x_edge_upto16384[i * u.n + j23];
+        x23 = x[i * u.n + j23];
     }
     var x24: f32;
     if (j24 < u.n) {
-        x24 = x_edge_upto16384[i * u.n + j24];
+        x24 = x[i * u.n + j24];
     }
     var x25: f32;
     if (j25 < u.n) {
-        x25 = x_edge_upto16384[i * u.n + j25];
+        x25 = x[i * u.n + j25];
     }
     var x26: f32;
     if (j26 < u.n) {
-        x26 = x_edge_upto16384[i * u.n + j26];
+        x26 = x[i * u.n + j26];
     }
     var x27: f32;
     if (j27 < u.n) {
-        x27 = x_edge_upto16384[i * u.n + j27];
+        x27 = x[i * u.n + j27];
     }
     var x28: f32;
     if (j28 < u.n) {
-        x28 = x_edge_upto16384[i * u.n + j28];
+        x28 = x[i * u.n + j28];
     }
     var x29: f32;
     if (j29 < u.n) {
-        x29 = x_edge_upto16384[i * u.n + j29];
+        x29 = x[i * u.n + j29];
     }
     var x30: f32;
     if (j30 < u.n) {
-        x30 = x_edge_upto16384[i * u.n + j30];
+        x30 = x[i * u.n + j30];
     }
     var x31: f32;
     if (j31 < u.n) {
-        x31 = x_edge_upto16384[i * u.n + j31];
+        x31 = x[i * u.n + j31];
     }
     var mean_sum_part = 0.0;
     if (j0 < u.n) {
@@ -802,162 +413,162 @@ fn edge_upto16384(
     if (j0 < u.n) {
         let d = x0 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j0] = y_new;
+        y[i * u.n + j0] = y_new;
     }
     if (j1 < u.n) {
         let d = x1 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j1] = y_new;
+        y[i * u.n + j1] = y_new;
     }
     if (j2 < u.n) {
         let d = x2 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j2] = y_new;
+        y[i * u.n + j2] = y_new;
     }
     if (j3 < u.n) {
         let d = x3 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j3] = y_new;
+        y[i * u.n + j3] = y_new;
     }
     if (j4 < u.n) {
         let d = x4 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j4] = y_new;
+        y[i * u.n + j4] = y_new;
     }
     if (j5 < u.n) {
         let d = x5 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j5] = y_new;
+        y[i * u.n + j5] = y_new;
     }
     if (j6 < u.n) {
         let d = x6 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j6] = y_new;
+        y[i * u.n + j6] = y_new;
     }
     if (j7 < u.n) {
         let d = x7 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j7] = y_new;
+        y[i * u.n + j7] = y_new;
     }
     if (j8 < u.n) {
         let d = x8 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j8] = y_new;
+        y[i * u.n + j8] = y_new;
     }
     if (j9 < u.n) {
         let d = x9 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j9] = y_new;
+        y[i * u.n + j9] = y_new;
     }
     if (j10 < u.n) {
         let d = x10 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j10] = y_new;
+        y[i * u.n + j10] = y_new;
     }
     if (j11 < u.n) {
         let d = x11 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j11] = y_new;
+        y[i * u.n + j11] = y_new;
     }
     if (j12 < u.n) {
         let d = x12 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j12] = y_new;
+        y[i * u.n + j12] = y_new;
     }
     if (j13 < u.n) {
         let d = x13 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j13] = y_new;
+        y[i * u.n + j13] = y_new;
     }
     if (j14 < u.n) {
         let d = x14 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j14] = y_new;
+        y[i * u.n + j14] = y_new;
     }
     if (j15 < u.n) {
         let d = x15 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j15] = y_new;
+        y[i * u.n + j15] = y_new;
     }
     if (j16 < u.n) {
         let d = x16 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j16] = y_new;
+        y[i * u.n + j16] = y_new;
     }
     if (j17 < u.n) {
         let d = x17 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j17] = y_new;
+        y[i * u.n + j17] = y_new;
     }
     if (j18 < u.n) {
         let d = x18 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j18] = y_new;
+        y[i * u.n + j18] = y_new;
     }
     if (j19 < u.n) {
         let d = x19 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j19] = y_new;
+        y[i * u.n + j19] = y_new;
     }
     if (j20 < u.n) {
         let d = x20 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j20] = y_new;
+        y[i * u.n + j20] = y_new;
     }
     if (j21 < u.n) {
         let d = x21 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j21] = y_new;
+        y[i * u.n + j21] = y_new;
     }
     if (j22 < u.n) {
         let d = x22 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j22] = y_new;
+        y[i * u.n + j22] = y_new;
     }
     if (j23 < u.n) {
         let d = x23 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j23] = y_new;
+        y[i * u.n + j23] = y_new;
     }
     if (j24 < u.n) {
         let d = x24 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j24] = y_new;
+        y[i * u.n + j24] = y_new;
     }
     if (j25 < u.n) {
         let d = x25 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j25] = y_new;
+        y[i * u.n + j25] = y_new;
     }
     if (j26 < u.n) {
         let d = x26 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j26] = y_new;
+        y[i * u.n + j26] = y_new;
     }
     if (j27 < u.n) {
         let d = x27 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j27] = y_new;
+        y[i * u.n + j27] = y_new;
     }
     if (j28 < u.n) {
         let d = x28 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j28] = y_new;
+        y[i * u.n + j28] = y_new;
     }
     if (j29 < u.n) {
         let d = x29 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j29] = y_new;
+        y[i * u.n + j29] = y_new;
     }
     if (j30 < u.n) {
         let d = x30 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j30] = y_new;
+        y[i * u.n + j30] = y_new;
     }
     if (j31 < u.n) {
         let d = x31 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j31] = y_new;
+        y[i * u.n + j31] = y_new;
     }
 }
 
@@ -981,34 +592,34 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let x0 = x_edge_upto16384[i * u.n + j];
+        let x0 = x[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16384[i * u.n + j1];
+            x1 = x[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16384[i * u.n + j2];
+            x2 = x[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16384[i * u.n + j3];
+            x3 = x[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16384[i * u.n + j4];
+            x4 = x[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16384[i * u.n + j5];
+            x5 = x[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16384[i * u.n + j6];
+            x6 = x[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16384[i * u.n + j7];
+            x7 = x[i * u.n + j7];
         }
         mean_sum_part += x0;
         if (j1 < u.n) {
@@ -1044,34 +655,34 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let x0 = x_edge_upto16384[i * u.n + j];
+        let x0 = x[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16384[i * u.n + j1];
+            x1 = x[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16384[i * u.n + j2];
+            x2 = x[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16384[i * u.n + j3];
+            x3 = x[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16384[i * u.n + j4];
+            x4 = x[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16384[i * u.n + j5];
+            x5 = x[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16384[i * u.n + j6];
+            x6 = x[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16384[i * u.n + j7];
+            x7 = x[i * u.n + j7];
         }
         deviation_sum_part += (x0 - mean) * (x0 - mean);
         if (j1 < u.n) {
@@ -1106,72 +717,72 @@ fn edge(
         let j5 = j + 2560u;
         let j6 = j + 3072u;
         let j7 = j + 3584u;
-        let x0 = x_edge_upto16384[i * u.n + j];
+        let x0 = x[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16384[i * u.n + j1];
+            x1 = x[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16384[i * u.n + j2];
+            x2 = x[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16384[i * u.n + j3];
+            x3 = x[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16384[i * u.n + j4];
+            x4 = x[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16384[i * u.n + j5];
+            x5 = x[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16384[i * u.n + j6];
+            x6 = x[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16384[i * u.n + j7];
+            x7 = x[i * u.n + j7];
         }
         let d = x0 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16384[i * u.n + j] = y_new;
+        y[i * u.n + j] = y_new;
         if (j1 < u.n) {
             let d = x1 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16384[i * u.n + j1] = y_new;
+            y[i * u.n + j1] = y_new;
         }
         if (j2 < u.n) {
             let d = x2 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16384[i * u.n + j2] = y_new;
+            y[i * u.n + j2] = y_new;
         }
         if (j3 < u.n) {
             let d = x3 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16384[i * u.n + j3] = y_new;
+            y[i * u.n + j3] = y_new;
         }
         if (j4 < u.n) {
             let d = x4 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16384[i * u.n + j4] = y_new;
+            y[i * u.n + j4] = y_new;
         }
         if (j5 < u.n) {
             let d = x5 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16384[i * u.n + j5] = y_new;
+            y[i * u.n + j5] = y_new;
         }
         if (j6 < u.n) {
             let d = x6 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16384[i * u.n + j6] = y_new;
+            y[i * u.n + j6] = y_new;
         }
         if (j7 < u.n) {
             let d = x7 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16384[i * u.n + j7] = y_new;
+            y[i * u.n + j7] = y_new;
         }
     }
 }
