@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from io import StringIO
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Final, TypeAlias, final
 
 import click
@@ -93,8 +94,19 @@ def _measure(job: tuple[str, str, int]) -> Cost:
     start = time.process_time()
     made, errors = _run(shape, work, size)
     seconds = time.process_time() - start
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB
-    return Cost(seconds, most, made, errors)
+    return Cost(seconds, _peak(), made, errors)
+
+
+def _peak() -> float:
+    """Return the most memory that this process has had at once, in MiB.
+
+    On Linux, `ru_maxrss` of a new process begins with its parent's memory, which would count.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    return int(lines["VmHWM"].removesuffix("kB")) / _KIB
 
 
 def measured(
