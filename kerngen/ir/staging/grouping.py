@@ -182,6 +182,7 @@ class _Grouping:
 class _Joined:
     """The statements of a group so far, and the tensors that they use.
 
+    - `loops`: the members that read themselves
     - `bound`: the tensors that are bound, wherever the group ends
     - `lasts`: the number of the last statement that reads each of the group's lets
     - `waiting`: the lets that are read later, and are bound if the group ends here
@@ -191,6 +192,7 @@ class _Joined:
     """
 
     members: list[ir.Statement] = field(default_factory=list[ir.Statement])
+    loops: list[ir.Statement] = field(default_factory=list[ir.Statement])
     written: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
     touched: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
     stored: dict[ir.Tensor, tuple[ir.Subscript, ...]] = field(
@@ -238,7 +240,7 @@ class _Joined:
     @property
     def _loop(self) -> ir.Statement | None:
         """The first let among the members that reads itself, if there is one."""
-        return next((member for member in self.members if member.along), None)
+        return self.loops[0] if self.loops else None
 
     def _is_past(self, loop: ir.Statement) -> bool:
         """Whether the members end with statements that run after the loop."""
@@ -298,7 +300,10 @@ class _Joined:
             (self.waiting.add if needed else self.waiting.discard)(tensor)
         if repeats:
             return
-        self.members.append(self._as_member(statement))
+        member = self._as_member(statement)
+        self.members.append(member)
+        if member.along:
+            self.loops.append(member)
         self.written.add(target)
         self.touched.update((target, *read))
         if isinstance(statement.value, StoreAt):

@@ -59,6 +59,9 @@ def hoist_reductions(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
 
 
 def _hoisted(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
+    if not holds_reduce(statement.value):
+        yield statement
+        return
     kept = None if statement.along else _kept_reduction(statement)
     itself = {statement.target} if statement.along else set[ir.Tensor]()
     lets: list[ir.Statement] = []
