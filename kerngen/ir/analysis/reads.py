@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Final
 
 from kerngen.ir import nodes as ir
 from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import children, subscript_value, walk
 
-_RECENT: Final = 16
-"""Of how many expressions reads are known: those of one statement are asked for a dozen times in
-a row, which took a third of the time to check statements of 100 nested operations."""
-
 
 def loads(expr: ir.Expr) -> Iterator[ir.Load]:
     """Yield all reads in an expression, those in subscripts and reductions included."""
-    return iter(_loads(expr))
-
-
-@lru_cache(_RECENT)
-def _loads(expr: ir.Expr) -> tuple[ir.Load, ...]:
-    return tuple(node for node in walk(expr) if isinstance(node, ir.Load))
+    return (node for node in walk(expr) if isinstance(node, ir.Load))
 
 
 def is_within(load: ir.Load) -> bool:
@@ -39,7 +28,6 @@ def tensors_read(expr: ir.Expr) -> Iterator[ir.Tensor]:
     return (load.tensor for load in loads(expr))
 
 
-@lru_cache(_RECENT)
 def holds_reduce(expr: ir.Expr) -> bool:
     """Whether the expression contains a reduction."""
     return any(isinstance(node, ir.Reduce) for node in walk(expr))
