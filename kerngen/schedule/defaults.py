@@ -49,12 +49,7 @@ from kerngen.schedule.recurrence.strategy import fits_loop
 from kerngen.schedule.recurrence.turn import loop_of
 from kerngen.schedule.rows.run import RowRole, Run, run_of
 from kerngen.schedule.rows.shader import INVOCATIONS
-from kerngen.schedule.rows.strategy import (
-    EDGE_CHUNKS,
-    fits_rows,
-    is_reread,
-    values_held,
-)
+from kerngen.schedule.rows.strategy import EDGE_CHUNKS, element_uses, fits_rows
 from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.scan.affine_form import affine_step
 from kerngen.schedule.scan.strategy import fits_scan, suits_scan
@@ -437,8 +432,8 @@ def _on_many_lanes(
     task: Task, columns: tuple[Index, ...], *, together: int
 ) -> Iterator[ScheduleChoice]:
     """Give long rows more lanes than WebGPU promises, on adapters that have them."""
-    run, length = task.at_most(together), domain_size(columns)
-    held, lanes = values_held(run), Symbol("adapter.invocations")
+    held, passes = element_uses(task.at_most(together))
+    length, lanes = domain_size(columns), Symbol("adapter.invocations")
     reason = "long rows, and an adapter with many lanes"
     most = LONG_LIGHT if held <= 1 else LONG_HEAVY
     guard = all_of(
@@ -448,7 +443,7 @@ def _on_many_lanes(
     )
     options: Options = {"lanes": (MANY_LANES,), "subgroups": (1,)}
     yield ScheduleChoice("rows", reason, guard, options, together)
-    if held == 1 and is_reread(run):
+    if held == 1 and passes > 1:
         reason = f"long rows of single elements, and an adapter with {EDGE_LANES} lanes"
         guard = all_of(
             compare(">", length, EDGE_BOUNDS[0]),

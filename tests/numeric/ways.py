@@ -240,11 +240,13 @@ def ways(case: Case) -> Iterator[Way]:
         yield Way(case, way)
 
 
+@cache
 def all_ways() -> tuple[Way, ...]:
     """Every way to run every standard kernel but for `large_ways`: over 4,000."""
     return tuple(way for way in _every_way() if way.workgroup_bytes <= SMALL_BYTES)
 
 
+@cache
 def large_ways() -> tuple[Way, ...]:
     """The ways that need more workgroup memory than small adapters have."""
     return tuple(way for way in _every_way() if way.workgroup_bytes > SMALL_BYTES)

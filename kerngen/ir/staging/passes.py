@@ -32,7 +32,7 @@ from typing import final
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import with_conditions
 from kerngen.ir.analysis.linear import Lengths
-from kerngen.ir.analysis.reads import holds_reduce, tensors_read
+from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.analysis.rings import with_rings
 from kerngen.ir.analysis.truths import truths_as_words
 from kerngen.ir.memory import Struct
@@ -82,8 +82,7 @@ def form_stages(kernel: ir.Kernel) -> StagedKernel:
 
 
 def _reductions(body: Iterable[ir.Statement]) -> Iterator[ir.Reduce]:
-    values = (statement.value for statement in body)
-    nodes = (node for value in values if holds_reduce(value) for node in walk(value))
+    nodes = (node for statement in body for node in walk(statement.value))
     return (node for node in nodes if isinstance(node, ir.Reduce))
 
 

@@ -167,20 +167,15 @@ def shapes(wanted: RowOptions, held: int, passes: int) -> Iterator[RowShape]:
     yield RowShape(lanes, 0, 1)
 
 
-def values_held(task: Task) -> int:
-    """Return how many values of each element are used more than once, and held in registers."""
-    return _row_task(task).held
+def element_uses(task: Task) -> tuple[int, int]:
+    """Return how many values of each element are held, and how many passes read elements.
 
-
-def is_reread(task: Task) -> bool:
-    """Whether several passes read the elements of a row."""
-    return _row_task(task).passes > 1
-
-
-def _row_task(task: Task) -> _RowTask:
+    Those are held, in registers, that are used more than once.
+    """
     run = run_of(task)
     assert isinstance(run, Run), run
-    return _RowTask.of(task, run, row_options({}))
+    rows = _RowTask.of(task, run, row_options({}))
+    return rows.held, rows.passes
 
 
 def name_of(shape: RowShape) -> str:
