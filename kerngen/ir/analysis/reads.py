@@ -46,7 +46,7 @@ def read_elsewhere(statement: ir.Statement) -> set[ir.Tensor]:
     too, as other invocations write those.
     """
     return {
-        load.tensor for load in loads(statement.value) if not _is_own(load, statement)
+        load.tensor for load in loads(statement.value) if not is_own(load, statement)
     }
 
 
@@ -57,7 +57,7 @@ def clashes(statement: ir.Statement) -> bool:
     """
     return any(
         load.tensor == statement.target
-        and not _is_own(load, statement)
+        and not is_own(load, statement)
         and not are_apart(load.path, statement.path)
         for load in loads(statement.value)
     )
@@ -86,7 +86,8 @@ def places_of(statement: ir.Statement) -> tuple[ir.Subscript, ...]:
     return tuple(map(ir.IndexValue, statement.indices[: statement.target.rank]))
 
 
-def _is_own(load: ir.Load, statement: ir.Statement) -> bool:
+def is_own(load: ir.Load, statement: ir.Statement) -> bool:
+    """Whether a statement reads the very element that it writes, or would write there."""
     if isinstance(statement.value, StoreAt) and load.tensor == statement.target:
         return load.subscripts == places_of(statement) and load.path == statement.path
     rank = statement.target.rank

@@ -7,16 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from kerngen.ir import nodes as ir
-from kerngen.ir.analysis.reads import (
-    holds_reduce,
-    loads,
-    places_of,
-    read_elsewhere,
-    tensors_read,
-)
+from kerngen.ir.analysis.reads import is_own, loads, places_of
 from kerngen.ir.staging.recurring import fits_loop, place_read
 from kerngen.ir.store import StoreAt
-from kerngen.ir.walk import map_children, map_path
+from kerngen.ir.walk import map_children, map_path, walk
 
 MAX_TENSORS: Final = 8
 """The storage buffers that a shader can bind on every WebGPU adapter."""
@@ -49,7 +43,7 @@ def group(body: Sequence[ir.Statement]) -> Iterator[StatementGroup]:
     and binds no tensor.  A group that would bind too many tensors ends earlier: if possible
     where no let would have to be stored.
     """
-    grouping = _Grouping(tuple(body), _lives(body))
+    grouping = _Grouping(_candidates(body))
     start, apart = 0, ""
     while start < len(body):
         end, reason = grouping.end(start)
@@ -72,7 +66,61 @@ class _Life:
     is_stored: bool
 
 
-def _lives(body: Sequence[ir.Statement]) -> dict[int, _Life]:
+@final
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """What a statement reads, found by one walk: one for each question took a quarter of a check.
+
+    - `tensors`: all tensors that it reads, but for the target of a let that reads itself
+    - `elsewhere`: those that are read at other elements than the statement's own
+    - `reduces`: whether the statement holds a reduction
+    """
+
+    tensors: frozenset[ir.Tensor]
+    elsewhere: frozenset[ir.Tensor]
+    reduces: bool
+
+
+def _reads(statement: ir.Statement) -> _Reads:
+    tensors, elsewhere, reduces = set[ir.Tensor](), set[ir.Tensor](), False
+    for node in walk(statement.value):
+        match node:
+            case ir.Load(tensor):
+                tensors.add(tensor)
+                if not is_own(node, statement):
+                    elsewhere.add(tensor)
+            case ir.Reduce():
+                reduces = True
+            case _:
+                pass
+    if statement.along:
+        tensors.discard(statement.target)
+    return _Reads(frozenset(tensors), frozenset(elsewhere), reduces)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A statement that may join a group.
+
+    - `number`: which of the kernel's statements it is
+    - `life`: that of the let which it computes, else `None`
+    """
+
+    number: int
+    statement: ir.Statement
+    reads: _Reads
+    life: _Life | None
+
+
+def _candidates(body: Sequence[ir.Statement]) -> tuple[_Candidate, ...]:
+    reads = [_reads(statement) for statement in body]
+    lives = _lives(body, reads)
+    numbered = enumerate(zip(body, reads, strict=True))
+    return tuple(_Candidate(n, each, own, lives.get(n)) for n, (each, own) in numbered)
+
+
+def _lives(body: Sequence[ir.Statement], reads: Sequence[_Reads]) -> dict[int, _Life]:
     """Return the life of the let that each statement computes, by the statement's number.
 
     Inlining repeats lets: a statement reads the last one before it.
@@ -81,18 +129,17 @@ def _lives(body: Sequence[ir.Statement]) -> dict[int, _Life]:
     computed: dict[ir.Tensor, int] = {}
     # The first statement of the run that each is in: no group has statements of two runs.
     runs: list[int] = []
-    for place, statement in enumerate(body):
+    for place, (statement, own) in enumerate(zip(body, reads, strict=True)):
         breaks = (
             place == 0
-            or holds_reduce(statement.value)
+            or own.reduces
             or _extents(statement) != _extents(body[place - 1])
         )
         runs.append(place if breaks else runs[-1])
-        elsewhere = read_elsewhere(statement)
-        for tensor in set(tensors_read(statement.value)) - _itself(statement):
+        for tensor in own.tensors:
             if tensor.role is ir.Role.LET:
                 origin = computed[tensor]
-                apart = tensor in elsewhere or runs[origin] != runs[place]
+                apart = tensor in own.elsewhere or runs[origin] != runs[place]
                 apart &= tensor not in _left_by(body[origin], statement)
                 apart |= lives[origin].is_stored
                 lives[origin] = _Life(place, apart)
@@ -100,11 +147,6 @@ def _lives(body: Sequence[ir.Statement]) -> dict[int, _Life]:
             computed[statement.target] = place
             lives[place] = _Life(place, is_stored=False)
     return lives
-
-
-def _itself(statement: ir.Statement) -> set[ir.Tensor]:
-    """Return the target of a let that reads itself, as a set; else an empty set."""
-    return {statement.target} if statement.along else set()
 
 
 def _left_by(loop: ir.Statement, statement: ir.Statement) -> set[ir.Tensor]:
@@ -127,16 +169,15 @@ def _extents(statement: ir.Statement) -> list[ir.Extent]:
 @final
 @dataclass(frozen=True)
 class _Grouping:
-    """The statements of a kernel, and the lives of their lets by the statements' numbers."""
+    """The statements of a kernel, in their order."""
 
-    body: tuple[ir.Statement, ...]
-    lives: dict[int, _Life]
+    body: tuple[_Candidate, ...]
 
     def joined(self, start: int, end: int) -> _Joined:
         """Return some statements as one group."""
         joined = _Joined()
-        for place in range(start, end):
-            joined.add(place, self.body[place], self.lives.get(place))
+        for candidate in self.body[start:end]:
+            joined.add(candidate)
         return joined
 
     def end(self, start: int) -> tuple[int, str]:
@@ -153,7 +194,7 @@ class _Grouping:
                 if fitting == place:
                     return self._without_last_lets(start, place), reason
                 break
-            joined.add(place, self.body[place], self.lives.get(place))
+            joined.add(self.body[place])
             place += 1
             if len(joined.bound) + len(joined.waiting) <= MAX_TENSORS:
                 fitting = place
@@ -174,7 +215,8 @@ class _Grouping:
         return first if joins else end
 
     def _may_wait(self, place: int) -> bool:
-        return place in self.lives and not self.lives[place].is_stored
+        life = self.body[place].life
+        return life is not None and not life.is_stored
 
 
 @final
@@ -183,6 +225,7 @@ class _Joined:
     """The statements of a group so far, and the tensors that they use.
 
     - `loops`: the members that read themselves
+    - `reducing`: those that hold reductions
     - `bound`: the tensors that are bound, wherever the group ends
     - `lasts`: the number of the last statement that reads each of the group's lets
     - `waiting`: the lets that are read later, and are bound if the group ends here
@@ -193,6 +236,7 @@ class _Joined:
 
     members: list[ir.Statement] = field(default_factory=list[ir.Statement])
     loops: list[ir.Statement] = field(default_factory=list[ir.Statement])
+    reducing: list[ir.Statement] = field(default_factory=list[ir.Statement])
     written: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
     touched: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
     stored: dict[ir.Tensor, tuple[ir.Subscript, ...]] = field(
@@ -203,23 +247,24 @@ class _Joined:
     lasts: dict[ir.Tensor, int] = field(default_factory=dict[ir.Tensor, int])
     waiting: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
 
-    def refusal(self, statement: ir.Statement) -> str:
+    def refusal(self, candidate: _Candidate) -> str:
         """Return why a statement can't run in the same invocation, after the members."""
+        statement, reads = candidate.statement, candidate.reads
         if not self.members or self._computes(statement):
             return ""
         # Behind a loop, statements range over the other axes, and read what it leaves.
         left = self._left_by_loop(statement)
         if _extents(statement) != _extents(self.members[-1]) and not left:
             return "it ranges over other axes"
-        if holds_reduce(statement.value):
+        if reads.reduces:
             return "it holds a reduction"
         if reason := self._unlike_in_words(statement):
             return reason
-        if met := sorted(t.name for t in self._stored_beside(statement)):
+        if met := sorted(t.name for t in self._stored_beside(candidate)):
             return f"it meets a store at a position in '{met[0]}'"
-        if reason := self._disorder(statement):
+        if reason := self._disorder(candidate):
             return reason
-        met = sorted(t.name for t in self.written & read_elsewhere(statement) - left)
+        met = sorted(t.name for t in self.written & reads.elsewhere - left)
         if met:
             return f"it reads other elements of '{met[0]}', which is written there"
         if statement.target in self.elsewhere:
@@ -232,8 +277,7 @@ class _Joined:
         bits = {x.narrow.bits for x in {*self.written, statement.target} if x.narrow}
         if len(bits) > 1:
             return "it packs another number of elements into a word"
-        first = self.members[0]
-        if bits and (holds_reduce(first.value) or self._loop):
+        if bits and (self.reducing or self._loop):
             return "it packs several elements into a word"
         return ""
 
@@ -256,8 +300,9 @@ class _Joined:
         fits = _extents(statement) == extents and not statement.along
         return _left_by(loop, statement) & self.written if fits else set()
 
-    def _disorder(self, statement: ir.Statement) -> str:
+    def _disorder(self, candidate: _Candidate) -> str:
         """Return why the order of a let that reads itself excludes a statement, or ""."""
+        statement = candidate.statement
         loop, along = self._loop, statement.along
         if along is None and loop is None:
             return ""
@@ -268,11 +313,11 @@ class _Joined:
         # A statement without an order joins a loop only if it is a let, or reads the loop.
         if along is None:
             is_let = statement.target.role is ir.Role.LET
-            follows = is_let or self.written.intersection(tensors_read(statement.value))
+            follows = is_let or self.written & candidate.reads.tensors
             return "" if follows else "its elements need no order"
         # A loop joins members without an order only if they are lets without reductions.
         if loop is None:
-            if any(holds_reduce(m.value) for m in self.members):
+            if self.reducing:
                 return "its elements are computed in an order, and reductions need none"
             are_lets = all(m.target.role is ir.Role.LET for m in self.members)
             return "" if are_lets else "its elements are computed in an order"
@@ -281,13 +326,14 @@ class _Joined:
         is_along = same == (along.axis, along.descending) and not self._is_past(loop)
         return "" if is_along else "its elements are computed in another order"
 
-    def add(self, place: int, statement: ir.Statement, life: _Life | None) -> None:
+    def add(self, candidate: _Candidate) -> None:
         """Add a statement to the group, over the indices of the first one.
 
         A let that the group computes already, for an earlier use, is not repeated.
         """
+        statement, life = candidate.statement, candidate.life
         target, repeats = statement.target, self._computes(statement)
-        read = set(tensors_read(statement.value)) - _itself(statement)
+        read = candidate.reads.tensors
         # Reads of the group's own lets bind nothing; a let with readers elsewhere is bound.
         self.bound.update(read - self.lasts.keys())
         if life is None or life.is_stored:
@@ -296,7 +342,10 @@ class _Joined:
             self.lasts[target] = life.last
         # A let is waiting until its last reader has joined.
         for tensor in read & self.lasts.keys() | {target}:
-            needed = self.lasts.get(tensor, 0) > place and tensor not in self.bound
+            needed = (
+                self.lasts.get(tensor, 0) > candidate.number
+                and tensor not in self.bound
+            )
             (self.waiting.add if needed else self.waiting.discard)(tensor)
         if repeats:
             return
@@ -304,11 +353,13 @@ class _Joined:
         self.members.append(member)
         if member.along:
             self.loops.append(member)
+        if candidate.reads.reduces:
+            self.reducing.append(member)
         self.written.add(target)
         self.touched.update((target, *read))
         if isinstance(statement.value, StoreAt):
             self.stored[target] = places_of(self.members[-1])
-        self.elsewhere.update(read_elsewhere(statement))
+        self.elsewhere.update(candidate.reads.elsewhere)
 
     def _as_member(self, statement: ir.Statement) -> ir.Statement:
         """Return a statement over the indices of the first member, as far as it has them."""
@@ -318,11 +369,11 @@ class _Joined:
             del indices[loop.along.axis]
         return _over(statement, tuple(indices))
 
-    def _stored_beside(self, statement: ir.Statement) -> set[ir.Tensor]:
+    def _stored_beside(self, candidate: _Candidate) -> set[ir.Tensor]:
         """Return the tensors that would be stored at a position and used at another one."""
-        target, value = statement.target, statement.value
-        met = {target, *tensors_read(value)} & self.stored.keys()
-        if not isinstance(value, StoreAt):
+        statement, target = candidate.statement, candidate.statement.target
+        met = {target, *candidate.reads.tensors} & self.stored.keys()
+        if not isinstance(statement.value, StoreAt):
             return met
         places = places_of(self._as_member(statement))
         if self.stored.get(target) == places:
