@@ -56,7 +56,7 @@ def some(
     the fewest stages is taken, and of these the one with the shortest shaders.
 
     What those tests hold depends on how a strategy writes shaders, little on the kernel:
-    at night a third of the ways has its turn.
+    at night a seventh of the ways has its turn.
     """
     listed = list(several)
     kinds: dict[str, list[Way]] = {}

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.budget import tonight
+
 from .campaign import COUNTS, campaign, rare
 from .trial import Trial
 
@@ -15,7 +17,7 @@ PROGRAMS = 8
 
 PARTS = 16
 MANY = 625
-"""Of each of the many parts: 10,000 together."""
+"""Of each of the many parts: 10,000 together, in a week."""
 
 
 def test_programs(trial: Trial, record_property: Callable[[str, object], None]) -> None:
@@ -26,7 +28,7 @@ def test_programs(trial: Trial, record_property: Callable[[str, object], None]) 
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("part", range(1, 1 + PARTS))
+@pytest.mark.parametrize("part", tonight(range(1, 1 + PARTS)))
 def test_many_programs(
     trial: Trial, part: int, record_property: Callable[[str, object], None]
 ) -> None:
