@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias, assert_never, final
 
 from kerngen.plan.functions import FUNCTIONS
 from kerngen.plan.hostmath import ceil_div as quotient_up
-from kerngen.plan.hostmath import irem
+from kerngen.plan.hostmath import idiv, irem
 
 Values: TypeAlias = Mapping[str, Any]
 """The dims of a call, its scalars, and facts of the adapter, by name.
@@ -325,6 +325,18 @@ def ceil_div(numerator: Operand, denominator: Operand) -> Size:
             return ceil_div(inner, a * b)
         case _:
             return Apply("ceil_div", (over, by))
+
+
+def quotient(numerator: Operand, denominator: Operand) -> Size:
+    """Return the quotient rounded to zero."""
+    over, by = lift(numerator), lift(denominator)
+    match over, by:
+        case _, Literal(1):
+            return over
+        case Literal(a), Literal(b):
+            return Literal(idiv(a, b))
+        case _:
+            return Apply("/", (over, by))
 
 
 def remainder(numerator: Operand, denominator: Operand) -> Size:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
+from kerngen.schedule.flash.tiling import ROW_COLUMNS
+from kerngen.source.diagnostic import CompileError
 from kerngen_kernels import decoder
 from tests.compile import built_module
 
@@ -204,6 +206,24 @@ def test_one_pass_gives_what_numpy_gives(
             np.testing.assert_allclose(
                 found, wanted, rtol=2e-5, atol=2e-6, err_msg=f"{name}, {each}"
             )
+
+
+@pytest.mark.parametrize("columns", ROW_COLUMNS)
+def test_few_queries_have_all_rows_in_tiles_of_any_columns(
+    ctx: gpu.Context, columns: int
+) -> None:
+    """Four rows and one more, and columns in a tile and a part of one."""
+    case = CASES["plain"]
+    with built_module(case.text(f"flash tile(16, 32, {columns}) rows(4)")) as module:
+        given = arguments((1, 2, 1, 5, 131, 20, columns + 3))
+        found = module.f(*map(ctx.tensor, given)).numpy()
+        np.testing.assert_allclose(found, case.meaning(*given), rtol=2e-5, atol=2e-6)
+
+
+def test_tiles_for_few_queries_have_some_numbers_of_columns() -> None:
+    text = CASES["plain"].text("flash tile(16, 32, 256) rows(4)")
+    with pytest.raises(CompileError, match="one of 32, 64, 128 columns"):
+        compile_text(text, "f.kern")
 
 
 def test_it_runs_all_stages_and_keeps_no_scores() -> None:

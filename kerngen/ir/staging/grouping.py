@@ -69,7 +69,7 @@ class _Life:
 @final
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """What a statement reads, found by one walk: one for each question took a quarter of a check.
+    """The reads of a statement, found by one walk: one for each question took a quarter of a check.
 
     - `tensors`: all tensors that it reads, but for the target of a let that reads itself
     - `elsewhere`: those that are read at other elements than the statement's own

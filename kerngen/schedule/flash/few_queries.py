@@ -1,11 +1,13 @@
 """Strategy `flash` for few queries, as when decoding: many workgroups share the keys.
 
-A workgroup has four rows, and some of the keys: a part.  In each turn its 128 lanes take 128
+A workgroup has four rows, and some of the keys: a part.  In each turn its 128 lanes take 64
 keys of it, in three steps with a barrier between:
 
     products    4 lanes share a key, and read 64 bytes of it together    dot_0 += ...
-    weights     a lane has a key: its four scores, and their weights     weight = exp(...)
+    weights     64 lanes have a key each: its four scores and weights    weight = exp(...)
     values      a lane has four columns, and a share of the keys         sum_0 += ...
+
+The values of a turn are read before its first step, so that no lane waits for them later.
 
 A vector has a number of each of the four rows.  The rows may be of several heads, if those
 share their keys.  Each part stores the largest score, the total and the sums of its rows; a
@@ -28,7 +30,7 @@ from kerngen.plan.tree import Scratch
 from kerngen.schedule.contraction import LEFT, RIGHT
 from kerngen.schedule.flash.attention import DOT, Attention
 from kerngen.schedule.flash.key_bounds import KeyBounds
-from kerngen.schedule.flash.key_split import SIZE, KeySplit
+from kerngen.schedule.flash.key_split import KEYS, SIZE, KeySplit
 from kerngen.schedule.flash.parts_join import ENDS, SUMS
 from kerngen.schedule.flash.scale import share
 from kerngen.schedule.gemm.tiling import VECTOR
@@ -47,14 +49,18 @@ from kerngen.shader import tree as t
 RUN: Final = 4
 """How many lanes read a key together: with vectors of four, 64 bytes of it."""
 
+OWN: Final = KEYS * RUN // SIZE
+"""How many keys a lane reads its part of."""
+
 TURNS: Final = 2
-AT_ONCE: Final = 8
-"""How many runs of a key, and how many values, are read before any is added.
+"""How many runs of a key are read before any is added.
 
 When a token is decoded, few workgroups run: waiting for one read at a time takes most of the
-time.  The numbers of all lanes are joined by `AT_ONCE` in a turn, too: one by one, that took
-a tenth of the time.
+time.
 """
+
+AT_ONCE: Final = 8
+"""How many numbers of all lanes are joined in a turn: one by one took a tenth of the time."""
 
 
 @final
@@ -78,10 +84,10 @@ class FlashRows:
         self.builder = s = ShaderBuilder(self.task, lanes)
         self.vectors = self.columns // VECTOR
         self.shares = SIZE // self.vectors
-        # Of each key the partial products of `RUN` lanes, and a vector of weights; and a
-        # joined vector for every `RUN` lanes.
+        # Of each key the partial products of `RUN` lanes, at the end the sums of each lane's
+        # four rows; of each key a vector of weights; and a joined vector for every `RUN` keys.
         names = ("products", "weights", "maxima")
-        sizes = (SIZE * RUN, SIZE, SIZE // RUN)
+        sizes = (VECTOR * SIZE, KEYS, KEYS // RUN)
         self.products, self.weights, self.maxima = (
             s.workgroup_array(name, f"array<vec4f, {size}>", 16 * size)
             for name, size in zip(names, sizes, strict=True)
@@ -123,9 +129,9 @@ class FlashRows:
         first = t.Ident(s.fresh("first_key"))
         self._place()
         self.body += self._declare()
-        turn = t.Binary("*", t.u32(SIZE), self.parts)
+        turn = t.Binary("*", t.u32(KEYS), self.parts)
         # Parts take turns: part n has every turn number n, n + parts, ... of the keys.
-        start = self.begin + self.part * SIZE
+        start = self.begin + self.part * KEYS
         inner = self._turn(first)
         self.body.append(t.Blank())
         self.body.append(t.count_up(first.name, start, self.end, turn, *inner))
@@ -133,14 +139,14 @@ class FlashRows:
         self._leave()
         keys = extent_size(self.found.key.extent)
         over = domain_size(self.found.product.over)
-        turns = ceil_div(keys, self.split.parts * SIZE)
+        turns = ceil_div(keys, self.split.parts * KEYS)
         return s.finish(
             self.body,
             groups=self.split.tiles * self.split.parts,
             workgroup_size=SIZE,
             summary="first of two dispatches: four rows and some of the keys.",
             variant="" if self.whole else "edge",
-            trips=turns * (ceil_div(over, 4) + SIZE // self.shares + 1),
+            trips=turns * (ceil_div(over, 4) + KEYS // self.shares + 1),
         )
 
     # The part, rows and columns of this workgroup
@@ -186,7 +192,7 @@ class FlashRows:
         self._place_rows(at, first_row, rows, head)
         last = t.Binary("-", s.extent(found.row.extent), t.ONE)
         bounds = KeyBounds.of(found.score, found.row, found.key)
-        self.begin, self.end = bounds.write(s, self.body, (t.ZERO, last), SIZE)
+        self.begin, self.end = bounds.write(s, self.body, (t.ZERO, last), KEYS)
 
     def _heads_size(self) -> t.Expr:
         """Return how many heads share their keys: 1 if each has its own."""
@@ -242,27 +248,29 @@ class FlashRows:
     # The pass over the keys
 
     def _turn(self, first: t.Ident) -> list[t.Stmt]:
-        """Return a turn of the loop over the keys, which takes one key for each lane.
+        """Return a turn of the loop over the keys, which takes `KEYS` of them.
 
         There is a barrier behind each store to workgroup memory:
 
+            let v_0 = v[...];                                   // `_read_values`
             products[...] = dot_0;                              // `_multiply`
             let score = select(...);                            // `_score`
-            weights[lane] = score;
+            if (lane < 64u) { weights[lane] = score; }
             var raised = top;                                   // `_joined`: the maximum
             let scale = exp(top - raised);
             let weight = exp(score - raised) * share;
             total = total * scale + weight;
-            weights[lane] = weight;
+            if (lane < 64u) { weights[lane] = weight; }
             sum_0 *= scale.x;
-            sum_0 += row_weights.x * v;                         // `_add_values`
+            sum_0 += row_weights.x * v_0;                        // `_add_values`
         """
         s = self.builder
         raised, scale, own, new = (
             t.Ident(s.fresh(n)) for n in ("raised", "scale", "score", "weight")
         )
-        body = [*self._multiply(first), t.BARRIER, *self._score(first, own)]
-        body += [t.Assign(self.weights[s.lane], own), t.BARRIER]
+        read, values = self._read_values(first)
+        body = [*read, *self._multiply(first), t.BARRIER, *self._score(first, own)]
+        body += [self._store_weight(own), t.BARRIER]
         # The largest score of all keys of the turn, and of the turns so far.
         few = self._neighbours()
         largest = t.call("max", t.call("max", *few[:2]), t.call("max", *few[2:]))
@@ -278,23 +286,23 @@ class FlashRows:
             t.Let(new.name, t.call("exp", t.Binary("-", own, raised)) * self.share),
             t.Assign(self.top, raised),
             t.Assign(self.total, t.Binary("+", self.total * scale, new)),
-            t.Assign(self.weights[s.lane], new),
+            self._store_weight(new),
             t.BARRIER,
         ]
         body += [
             t.Assign(total, t.Member(scale, c), "*=")
             for total, c in zip(self.sums, COMPONENTS, strict=True)
         ]
-        return [*body, *self._add_values(first), t.BARRIER]
+        return [*body, *self._add_values(values), t.BARRIER]
 
     def _multiply(self, first: t.Expr) -> list[t.Stmt]:
-        """Multiply 128 keys with the rows: four lanes share a key, and have four keys each.
+        """Multiply 64 keys with the rows: four lanes share a key, and have two keys each.
 
         With vectors of four terms:
 
             for (var p = (lane & 3u) * 4u; p < u.d; p += 32u) {
                 let q_0 = q[...];                               // of four rows
-                let k_0 = k[...];                               // of four keys
+                let k_0 = k[...];                               // of two keys
                 dot_0 += vec4f(dot(q_0, k_0), dot(q_1, k_0), dot(q_2, k_0), dot(q_3, k_0));
             }
             products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
@@ -302,8 +310,8 @@ class FlashRows:
         s, found = self.builder, self.found
         over = found.product.last
         width = LANES if self.whole else 1
-        keys = [t.Ident(s.fresh(f"key_{n}")) for n in range(RUN)]
-        dots = [t.Ident(s.fresh(f"dot_{n}")) for n in range(RUN)]
+        keys = [t.Ident(s.fresh(f"key_{n}")) for n in range(OWN)]
+        dots = [t.Ident(s.fresh(f"dot_{n}")) for n in range(OWN)]
         last = s.extent(found.key.extent) - t.ONE
         body: list[t.Stmt] = []
         for n, (key, dot) in enumerate(zip(keys, dots, strict=True)):
@@ -402,7 +410,8 @@ class FlashRows:
         s, found = self.builder, self.found
         key, whole = (t.Ident(s.fresh(n)) for n in ("own_key", "product"))
         extent = s.extent(found.key.extent)
-        places = [self.products[s.lane * RUN + n] for n in range(RUN)]
+        lane = t.call("min", s.lane, t.u32(KEYS - 1))  # The other lanes have no key.
+        places = [self.products[lane * RUN + n] for n in range(RUN)]
         pairs = [t.Binary("+", *places[:2]), t.Binary("+", *places[2:])]
         body: list[t.Stmt] = [
             t.Let(key.name, t.call("min", first + s.lane, extent - t.ONE)),
@@ -415,35 +424,40 @@ class FlashRows:
             lowerer.locals[DOT.name] = Value(t.Member(whole, component))
             scores.append(lowerer.lower(found.score).expr)
         none = t.call("vec4f", infinity(s, negative=True))
-        inside = first + s.lane < extent
+        inside = t.all_of(s.lane < t.u32(KEYS), first + s.lane < extent)
         chosen = t.call("select", none, t.Call("vec4f", tuple(scores)), inside)
         return [*body, t.Let(own.name, chosen)]
 
-    def _add_values(self, first: t.Expr) -> list[t.Stmt]:
-        """Add weights times values: a lane has four columns, of 1 / `shares` of the keys."""
+    def _read_values(self, first: t.Expr) -> tuple[list[t.Stmt], list[t.Ident]]:
+        """Return the reads of a lane's values: of four columns, and 1 / `shares` of the keys."""
         s, found = self.builder, self.found
-        keys = SIZE // self.shares
-        number = t.Ident(s.fresh("number"))
-        share = s.lane // self.vectors * keys
         # Behind the last key that counts may be anything: it has no weight.
         last = self.end - t.ONE
-        inner: list[t.Stmt] = []
-        adding: list[t.Stmt] = []
-        for n in range(AT_ONCE):
-            key, weight = (
-                t.Ident(s.fresh(name)) for name in ("value_key", "row_weights")
-            )
-            own = share + (number + n)
-            inner += [
-                t.Let(key.name, t.call("min", first + own, last)),
-                t.Let(weight.name, self.weights[own]),
-            ]
-            value = self._value(inner, {**self.shared, found.key: key})
-            adding += [
+        body: list[t.Stmt] = []
+        values: list[t.Ident] = []
+        for n in range(KEYS // self.shares):
+            key = t.Ident(s.fresh("value_key"))
+            near = t.call("min", first + (self._first_share() + n), last)
+            body.append(t.Let(key.name, near))
+            values.append(self._value(body, {**self.shared, found.key: key}))
+        return body, values
+
+    def _first_share(self) -> t.Expr:
+        """Return the number of the lane's first key in step "values"."""
+        return self.builder.lane // self.vectors * (KEYS // self.shares)
+
+    def _add_values(self, values: list[t.Ident]) -> list[t.Stmt]:
+        """Add weights times values."""
+        s = self.builder
+        body: list[t.Stmt] = []
+        for n, value in enumerate(values):
+            weight = t.Ident(s.fresh("row_weights"))
+            body.append(t.Let(weight.name, self.weights[self._first_share() + n]))
+            body += [
                 t.Assign(total, self._weighted(t.Member(weight, c), value), "+=")
                 for total, c in zip(self.sums, COMPONENTS, strict=True)
             ]
-        return [t.count_up(number.name, 0, t.u32(keys), AT_ONCE, *inner, *adding)]
+        return body
 
     def _weighted(self, weight: t.Expr, value: t.Expr) -> t.Expr:
         """Return a row's weight times values, or 0 where the weight is 0.
@@ -457,7 +471,7 @@ class FlashRows:
         counts = t.Binary("!=", weight, t.Literal("0.0"))
         return t.call("select", t.call("vec4f", t.Literal("0.0")), term, counts)
 
-    def _value(self, body: list[t.Stmt], at: dict[Index, t.Expr]) -> t.Expr:
+    def _value(self, body: list[t.Stmt], at: dict[Index, t.Expr]) -> t.Ident:
         """Name the values of the lane's four columns; past the last one, that is read."""
         s, column = self.builder, self.found.column
         extent = s.extent(column.extent)
@@ -532,7 +546,7 @@ class FlashRows:
     def _over_lanes(self, value: t.Ident) -> t.Ident:
         """Return the sum over all lanes, in a fixed order."""
         s = self.builder
-        self.body += [t.Assign(self.weights[s.lane], value), t.BARRIER]
+        self.body += [self._store_weight(value), t.BARRIER]
         whole, zero = t.Ident(s.fresh("row_totals")), t.call("vec4f", t.Literal("0.0"))
         fourth = reduce(t.add, self._neighbours())
         self.body += self._joined(
@@ -540,8 +554,13 @@ class FlashRows:
         )
         return whole
 
+    def _store_weight(self, value: t.Expr) -> t.Stmt:
+        """Return the store of a number of the lane's key, if it has one."""
+        lane = self.builder.lane
+        return t.If(lane < t.u32(KEYS), (t.Assign(self.weights[lane], value),))
+
     def _neighbours(self) -> list[t.Expr]:
-        """Return the values of four neighbouring lanes, from workgroup memory."""
+        """Return the values of four neighbouring keys, from workgroup memory."""
         return [self.weights[self.builder.lane * RUN + n] for n in range(RUN)]
 
     def _joined(
@@ -551,16 +570,16 @@ class FlashRows:
         start: t.Expr,
         join: Callable[[t.Expr], t.Stmt],
     ) -> list[t.Stmt]:
-        """Join the values of all 128 lanes, so that every lane has the result.
+        """Join the values of all 64 keys, so that every lane has the result.
 
-        Lanes 0 to 31 join four values each (`fourth`), then each lane joins these 32:
+        Lanes 0 to 15 join four values each (`fourth`), then each lane joins these 16:
 
-            if (lane < 32u) { maxima[lane] = max(...); }
+            if (lane < 16u) { maxima[lane] = max(...); }
             workgroupBarrier();
             var raised = top;
-            for (var number = 0u; number < 32u; number += 8u) { ... }
+            for (var number = 0u; number < 16u; number += 8u) { ... }
         """
-        s, count = self.builder, t.u32(SIZE // RUN)
+        s, count = self.builder, t.u32(KEYS // RUN)
         number = t.Ident(s.fresh("number"))
         joins = (join(self.maxima[number + n]) for n in range(AT_ONCE))
         return [

@@ -37,7 +37,7 @@ ENDS: Final = "part_rows"
 JOIN_SIZE: Final = 64
 """The size of a workgroup."""
 
-PARTS_AT_ONCE: Final = 4
+PARTS_AT_ONCE: Final = 16
 """How many parts are read before any is added, so that reads do not wait for each other."""
 
 

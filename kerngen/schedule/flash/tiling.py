@@ -118,8 +118,8 @@ class FlashTiling:
 STORED_ROWS: Final = 64
 """The rows of the tiles in which stored gradients of scores are read."""
 
-ROW_COLUMNS: Final = (32, 64, 128, 256)
-"""The numbers of columns that a tile for few queries may have: 8 to 64 lanes have four each."""
+ROW_COLUMNS: Final = (32, 64, 128)
+"""The numbers of columns that a tile for few queries may have: 8 to 32 lanes have four each."""
 
 
 def _tiling(tile: tuple[int, int, int], micro: tuple[int, int]) -> Tiling:

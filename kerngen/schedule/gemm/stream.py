@@ -61,15 +61,10 @@ odd sides 3.57 and 3.61, though a device has 3 % fewer turns then.
 """
 
 JOIN_COST: Final = 6
-"""The cost of writing and reading the slots, in turns of all workgroups.
+"""What the second dispatch and its slots take, in turns."""
 
-`TermShares.share` compares twice the costs with twice the saving, as the last wave of
-workgroups takes about half of a wave's time: an even share saves half of the turns that it
-is shorter by.  On an H200, of 80 shapes with sides of 32 to 11,000, the
-choice cost 1 % beside the better of both, at worst 20 %.  In tiles of 128 x 64, 1544 x 72 x
-3060 takes 53 us shared and 29 with a workgroup for each tile, 1024 x 100 x 1852 takes 36 and
-18, 286 x 728 x 3546 takes 80 and 100.
-"""
+LARGE_TILE: Final = 64 * 64
+"""From this many results on, tiles have 8 x 8 sums per invocation, and others 4 x 4."""
 
 JOIN_COLUMNS: Final = 64
 JOIN_ROWS: Final = 4
@@ -148,45 +143,40 @@ class TermShares:
 
     @property
     def waves(self) -> host.Size:
-        """The turns that a device takes with a workgroup for each tile."""
-        return self.turns * host.ceil_div(self.tiles, self.most)
+        """How long a workgroup for each tile takes, in turns of all workgroups at once.
+
+        Half of the workgroups or fewer take 3/5 of that time, as each has more of its
+        multiprocessor; in tiles with 4 x 4 sums, which wait for workgroup memory more than
+        for arithmetic, they take 4/5.  The last of several waves takes as long as others:
+        its workgroups begin where some have ended, two on a multiprocessor and none on another.
+        """
+        fifths = host.select(host.compare(">=", self.m * self.n, LARGE_TILE), 3, 4)
+        few = host.compare("<=", self.tiles * 2, self.most)
+        whole = self.turns * host.ceil_div(self.tiles, self.most)
+        return host.select(few, host.ceil_div(self.turns * fifths, 5), whole)
+
+    @property
+    def shared_time(self) -> host.Size:
+        """How long even shares take, in turns, with the second dispatch."""
+        return self.shared_turns + JOIN_COST
 
     @property
     def share(self) -> host.Size:
-        """The turns of a workgroup: an even share, or all turns of a tile.
+        """The turns of a workgroup: an even share if that is faster, or all turns of a tile.
 
-        The last workgroup has what is left.  With a workgroup for each tile, a device that runs
-        `most` workgroups at once takes `waves` turns.  Tiles are shared where that is at least
-        twice the costs beyond an even share:
-
-            waves >= shared_turns + least + 12 * groups / most
-
-        Here `shared_turns` is an even share and 1/32 of it.  Divided by two, the saving is
-        on the left side and the costs are on the right one:
-
-            (waves - shared_turns) / 2 >= least / 2 + 6 * groups / most
-
-        The left side is halved as the last wave takes about half of a wave's time.  The
-        second dispatch takes half of the least share's time to start, and its slots take 6
-        turns of all workgroups.  286 x 728 x 3546 in tiles of 128 x 64 x 16 with 396
-        workgroups is shared: 46 > 21 + 4 + 12.  1544 x 72 x 3060 is not: 10 < 9 + 4 + 12.
+        The last workgroup has what is left.  On an H200, of 148 products with sides of 32 to
+        50,000 in the tiles chosen for them, that took 2 % more than the better of both ways,
+        at worst 17 %.  286 x 728 x 3546 in tiles of 128 x 64 x 16 with up to 396 workgroups is
+        shared, as 46 > 22 + 6; 1024 x 1024 x 1024 in tiles of 64 x 64 with up to 528 is not, as
+        39 < 34 + 6: it takes 57 us, and 64 shared.
         """
-        groups = host.ceil_div(self.all_turns, self.even_share)
-        slots = host.ceil_div(groups * (2 * JOIN_COST), self.most)
-        cost = host.add(self.shared_turns, self.least, slots)
-        pays = host.compare(">=", self.waves, cost)
-        return host.select(pays, self.even_share, self.turns)
+        faster = host.compare(">", self.waves, self.shared_time)
+        return host.select(faster, self.even_share, self.turns)
 
     @property
     def duration(self) -> host.Size:
-        """About how many turns pass until all tiles are done, where `most` workgroups run at once.
-
-        With a workgroup for each tile, the tiles that are left wait for others to end; with
-        even shares, all end together, and the second dispatch takes as long as 6 turns.  The
-        less of both is closer to what tiles take than the one that `share` chooses, which
-        asks for more of a saving: it knows that a last wave is quick.
-        """
-        return host.minimum(self.waves, self.shared_turns + JOIN_COST)
+        """About how many turns pass until all tiles are done."""
+        return host.minimum(self.waves, self.shared_time)
 
     @property
     def trips(self) -> host.Size:
@@ -273,12 +263,14 @@ class ProductTiles:
             let all_turns = tile_rows * tile_columns * turns;
             let least = min(4u, turns);
             let even_share = max((all_turns + 395u) / 396u, least);
+            let waves = select(..., (turns * 3u + 4u) / 5u, tile_rows * tile_columns * 2u <= 396u);
             let share = select(turns, even_share, ...);
         """
         of = self.shares
         self.name_axes()
         self.name(("turns", of.turns), ("all_turns", of.all_turns))
         self.name(("least", of.least), ("even_share", of.even_share))
+        self.name(("waves", of.waves))
         self.name(("share", of.share))
 
     def place(

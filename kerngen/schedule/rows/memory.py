@@ -31,6 +31,7 @@ from kerngen.schedule.rows.plan import (
     Fold,
     Pass,
     RowPlan,
+    ScaledSum,
     Store,
     expressions,
 )
@@ -174,8 +175,8 @@ def _mapped_action(action: Action, f: Callable[[Expr], Expr]) -> Action:
             return Fold(
                 local, replace(reduce, body=f(reduce.body), condition=condition)
             )
-        case Compute(local, value):
-            return Compute(local, f(value))
+        case ScaledSum(value=value) | Compute(value=value):
+            return replace(action, value=f(value))
         case Store(places=places):
             moved = tuple(with_value(p, f(subscript_value(p))) for p in places)
             return replace(action, places=moved)

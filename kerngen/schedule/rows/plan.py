@@ -37,6 +37,20 @@ class Fold:
 
 @final
 @dataclass(frozen=True, slots=True)
+class ScaledSum:
+    """Action: add exp(value - top), where `top` is only known when the pass is over.
+
+    `largest` is the fold by which the same pass finds the largest value (`online.py`).
+    """
+
+    local: ir.LocalValue
+    value: ir.Expr
+    top: ir.LocalValue
+    largest: ir.LocalValue
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Compute:
     """Action: compute a value of the element, and name it: `let local = value;`."""
 
@@ -57,7 +71,7 @@ class Store:
     places: tuple[ir.Subscript, ...] = ()
 
 
-Action: TypeAlias = Fold | Compute | Store
+Action: TypeAlias = Fold | ScaledSum | Compute | Store
 
 
 @final
@@ -132,7 +146,7 @@ def expressions(actions: Iterable[Action]) -> Iterator[ir.Expr]:
         match action:
             case Fold(value=reduce):
                 yield reduce.body
-            case Compute(value=value):
+            case ScaledSum(value=value) | Compute(value=value):
                 yield value
             case Store(value=value, places=places):
                 yield value

@@ -35,7 +35,7 @@ from kerngen.schedule.lowering.argmax import partial_type, term_of, whole_of
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.cooperation import own_total
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.identities import accumulate, identity
+from kerngen.schedule.lowering.identities import accumulate, across, identity
 from kerngen.schedule.lowering.joining import Joiner, Rungs, left_to_join
 from kerngen.schedule.lowering.ranges import terms_along
 from kerngen.schedule.lowering.steps import store_at
@@ -46,7 +46,16 @@ from kerngen.schedule.per_element import (
     position_name,
     unravel,
 )
-from kerngen.schedule.rows.plan import Action, Compute, Fold, Pass, RowPlan, Store
+from kerngen.schedule.rows.online import RunningSum
+from kerngen.schedule.rows.plan import (
+    Action,
+    Compute,
+    Fold,
+    Pass,
+    RowPlan,
+    ScaledSum,
+    Store,
+)
 from kerngen.shader import tree as t
 
 INVOCATIONS: Final = 256
@@ -362,8 +371,15 @@ class RowWriter:
                 reduce = action.value
                 start = identity(self._shader, reduce.kind, reduce.type, width)
                 self._body.append(t.Var(name, start))
+        sums = [
+            RunningSum.named(self._shader, action, width)
+            for action in pass_.each
+            if isinstance(action, ScaledSum)
+        ]
+        for running in sums:
+            self._body += running.declare()
         if pass_.each:
-            self._write_elements(pass_, totals)
+            self._write_elements(pass_, totals, sums)
         # let top_max = row_max(max(top_max_part.x, ...), lane);
         for fold, total in totals.items():
             reduce = fold.value
@@ -374,8 +390,22 @@ class RowWriter:
         # let top = ...;
         for local, value in pass_.after:
             self._name(local, self._row_lowerer(local, self._body).lower(value).expr)
+            for running in sums:
+                if running.action.top == local:
+                    self._join_scaled(running)
 
-    def _write_elements(self, pass_: Pass, totals: dict[Fold, t.Ident]) -> None:
+    def _join_scaled(self, running: RunningSum) -> None:
+        """Write the `let` of a sum that is relative to the row's largest value."""
+        action, start = running.action, self._begin + self._place * self._shape.width
+        top = self._locals[action.top.name].expr
+        scaled = t.Ident(self._shader.fresh(f"{action.local.name}_scaled"))
+        self._let(scaled, running.scaled(top, start < self._length))
+        own = across("sum", scaled) if self._shape.width > 1 else scaled
+        self._name(action.local, self._joiner.joined("sum", action.local.type, own))
+
+    def _write_elements(
+        self, pass_: Pass, totals: dict[Fold, t.Ident], sums: list[RunningSum]
+    ) -> None:
         """Write the reads and actions of all spans, in a loop if there are blocks."""
         shape, outer = self._shape, self._body
         self._body = [*self._places()] if self._block is not None else []
@@ -383,6 +413,14 @@ class RowWriter:
         for actions in (pass_.reads, pass_.each):
             for span in self._spans if actions else ():
                 self._write_span(actions, span, totals)
+        # Then sums that are scaled to the largest of all these values.
+        largest = {fold.local: total for fold, total in totals.items()}
+        for running in sums:
+            self._body += running.rescale(largest[running.action.largest])
+            for span in self._spans:
+                to = self._element_lowerer(span)
+                running.add(to)
+                self._add_block(to, span)
         inner, self._body = self._body, outer
         if self._block is not None:
             start = self._begin + self._place * shape.width
@@ -406,8 +444,14 @@ class RowWriter:
                     to.block.append(accumulate(reduce.kind, totals[action], term))
                 case Store():
                     self._store(to, action)
+                case ScaledSum():
+                    pass  # Behind all elements of the block: `_write_elements`.
                 case _:
                     assert_never(action)
+        self._add_block(to, span)
+
+    def _add_block(self, to: Lowerer, span: _Span) -> None:
+        """Write statements for the elements of a span, under its condition."""
         if span.inside is None:
             self._body += to.block
         else:

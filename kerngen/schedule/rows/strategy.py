@@ -5,7 +5,8 @@ How rows lie on lanes, their shape, follows from their length:
     up to 16 elements   a lane for each row, which each pass reads again
     up to 4,096         4 to 256 lanes for each row, which hold it in registers
     up to 16,384        256 lanes with up to 16 vectors each, where registers are enough
-    longer              256 lanes; each pass reads the row again, block by block
+    longer              256 lanes; each pass reads the row again, block by block, but for a
+                        sum of exp(value - top) (`online.py`)
 
 Rows that can't be read by vectors are held up to 2,048 elements and, where several passes read
 them and registers are enough, up to 8,192.
@@ -30,6 +31,7 @@ from kerngen.schedule.lowering.steps import in_runs
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.rows.memory import hold, loaded, read_ahead, reread
+from kerngen.schedule.rows.online import merge_sums
 from kerngen.schedule.rows.plan import RowPlan, Store, expressions, plan_rows
 from kerngen.schedule.rows.run import Run, indices_in, names_of, run_of, writes
 from kerngen.schedule.rows.shader import INVOCATIONS, Ladder, RowShape, RowWriter
@@ -308,7 +310,7 @@ class _RowTask:
             plan = self._holding(shape, shape.chunks)
         else:
             plan = reread(self.plan)
-            plan = read_ahead(plan) if shape.taken > 1 else plan
+            plan = read_ahead(merge_sums(plan)) if shape.taken > 1 else plan
             stored |= set(self.plan.carried.values())
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         subgroups = self.wanted.subgroups

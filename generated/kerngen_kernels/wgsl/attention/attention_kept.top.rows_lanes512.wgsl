@@ -606,6 +606,8 @@ fn edge(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_new_max_part = i32(-2147483648);
+    var total_new_part = 0.0;
+    var total_new_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.t; j += 4096u) {
         let j1 = j + 512u;
         let j2 = j + 1024u;
@@ -665,71 +667,36 @@ fn edge(
         if (j7 < u.t) {
             top_new_max_part = max(top_new_max_part, max_rank(score7));
         }
+        let raised = max_value(max(top_new_max_part, i32(-2139095040)));
+        total_new_part *= exp(total_new_top - raised);
+        total_new_top = raised;
+        total_new_part += exp(score0 - total_new_top);
+        if (j1 < u.t) {
+            total_new_part += exp(score1 - total_new_top);
+        }
+        if (j2 < u.t) {
+            total_new_part += exp(score2 - total_new_top);
+        }
+        if (j3 < u.t) {
+            total_new_part += exp(score3 - total_new_top);
+        }
+        if (j4 < u.t) {
+            total_new_part += exp(score4 - total_new_top);
+        }
+        if (j5 < u.t) {
+            total_new_part += exp(score5 - total_new_top);
+        }
+        if (j6 < u.t) {
+            total_new_part += exp(score6 - total_new_top);
+        }
+        if (j7 < u.t) {
+            total_new_part += exp(score7 - total_new_top);
+        }
     }
     let top_new_max = row_max(top_new_max_part, lane);
     let top_new = max_value(top_new_max);
-    var total_new_part = 0.0;
-    for (var j = lane; j < u.t; j += 4096u) {
-        let j1 = j + 512u;
-        let j2 = j + 1024u;
-        let j3 = j + 1536u;
-        let j4 = j + 2048u;
-        let j5 = j + 2560u;
-        let j6 = j + 3072u;
-        let j7 = j + 3584u;
-        let score0 = score[((n * u.h + g) * u.s + i) * u.t + j];
-        var score1: f32;
-        if (j1 < u.t) {
-            score1 = score[((n * u.h + g) * u.s + i) * u.t + j1];
-        }
-        var score2: f32;
-        if (j2 < u.t) {
-            score2 = score[((n * u.h + g) * u.s + i) * u.t + j2];
-        }
-        var score3: f32;
-        if (j3 < u.t) {
-            score3 = score[((n * u.h + g) * u.s + i) * u.t + j3];
-        }
-        var score4: f32;
-        if (j4 < u.t) {
-            score4 = score[((n * u.h + g) * u.s + i) * u.t + j4];
-        }
-        var score5: f32;
-        if (j5 < u.t) {
-            score5 = score[((n * u.h + g) * u.s + i) * u.t + j5];
-        }
-        var score6: f32;
-        if (j6 < u.t) {
-            score6 = score[((n * u.h + g) * u.s + i) * u.t + j6];
-        }
-        var score7: f32;
-        if (j7 < u.t) {
-            score7 = score[((n * u.h + g) * u.s + i) * u.t + j7];
-        }
-        total_new_part += exp(score0 - top_new);
-        if (j1 < u.t) {
-            total_new_part += exp(score1 - top_new);
-        }
-        if (j2 < u.t) {
-            total_new_part += exp(score2 - top_new);
-        }
-        if (j3 < u.t) {
-            total_new_part += exp(score3 - top_new);
-        }
-        if (j4 < u.t) {
-            total_new_part += exp(score4 - top_new);
-        }
-        if (j5 < u.t) {
-            total_new_part += exp(score5 - top_new);
-        }
-        if (j6 < u.t) {
-            total_new_part += exp(score6 - top_new);
-        }
-        if (j7 < u.t) {
-            total_new_part += exp(score7 - top_new);
-        }
-    }
-    let total_new = row_sum(total_new_part, lane);
+    let total_new_scaled = select(0.0, total_new_part * exp(total_new_top - top_new), lane < u.t);
+    let total_new = row_sum(total_new_scaled, lane);
     for (var j = lane; j < u.t; j += 4096u) {
         let j1 = j + 512u;
         let j2 = j + 1024u;

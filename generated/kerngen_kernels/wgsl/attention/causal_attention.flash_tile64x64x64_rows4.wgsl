@@ -26,8 +26,8 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read_write> part_rows: array<f32>;
 @group(0) @binding(5) var<storage, read_write> parts_: array<f32>;
 var<workgroup> products: array<vec4f, 512>;
-var<workgroup> weights: array<vec4f, 128>;
-var<workgroup> maxima: array<vec4f, 32>;
+var<workgroup> weights: array<vec4f, 64>;
+var<workgroup> maxima: array<vec4f, 16>;
 
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
 // expressions that are infinite.
@@ -44,7 +44,7 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let parts = max(min((512u + max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u) - 1u) / max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u), (u.t + 127u) >> 7u), 1u);
+    let parts = max(min((512u + max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u) - 1u) / max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u), (u.t + 63u) >> 6u), 1u);
     let group = workgroup.y * grid.x + workgroup.x;
     let tile = group / parts;
     let part = group % parts;
@@ -75,15 +75,27 @@ fn main(
     var sum_2: vec4f;
     var sum_3: vec4f;
 
-    for (var first_key = part * 128u; first_key < end; first_key += 128u * parts) {
+    for (var first_key = part * 64u; first_key < end; first_key += 64u * parts) {
+        let value_key = min(first_key + (lane >> 4u) * 8u, end - 1u);
+        let v_ = v[(((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_ = min(first_key + ((lane >> 4u) * 8u + 1u), end - 1u);
+        let v_2 = v[(((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_2 = min(first_key + ((lane >> 4u) * 8u + 2u), end - 1u);
+        let v_3 = v[(((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_3 = min(first_key + ((lane >> 4u) * 8u + 3u), end - 1u);
+        let v_4 = v[(((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_4 = min(first_key + ((lane >> 4u) * 8u + 4u), end - 1u);
+        let v_5 = v[(((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_5 = min(first_key + ((lane >> 4u) * 8u + 5u), end - 1u);
+        let v_6 = v[(((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_6 = min(first_key + ((lane >> 4u) * 8u + 6u), end - 1u);
+        let v_7 = v[(((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_7 = min(first_key + ((lane >> 4u) * 8u + 7u), end - 1u);
+        let v_8 = v[(((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
         let key_0 = min(first_key + (lane >> 2u), u.t - 1u);
         var dot_0 = vec4f(0.0);
         let key_1 = min(first_key + ((lane >> 2u) + 32u), u.t - 1u);
         var dot_1 = vec4f(0.0);
-        let key_2 = min(first_key + ((lane >> 2u) + 64u), u.t - 1u);
-        var dot_2 = vec4f(0.0);
-        let key_3 = min(first_key + ((lane >> 2u) + 96u), u.t - 1u);
-        var dot_3 = vec4f(0.0);
         for (var p = (lane & 3u) * 4u; p < u.d; p += 32u) {
             let q_0 = q[(((n * u.h + g) * u.s + row_0) * u.d + p) >> 2u];
             let q_1 = q[(((n * u.h + g) * u.s + row_1) * u.d + p) >> 2u];
@@ -91,8 +103,6 @@ fn main(
             let q_3 = q[(((n * u.h + g) * u.s + row_3) * u.d + p) >> 2u];
             let k_0 = k[(((n * u.h + g) * u.t + key_0) * u.d + p) >> 2u];
             let k_1 = k[(((n * u.h + g) * u.t + key_1) * u.d + p) >> 2u];
-            let k_2 = k[(((n * u.h + g) * u.t + key_2) * u.d + p) >> 2u];
-            let k_3 = k[(((n * u.h + g) * u.t + key_3) * u.d + p) >> 2u];
             let p_ = select(p, p + 16u, p + 16u < u.d);
             let q_0_ = q[(((n * u.h + g) * u.s + row_0) * u.d + p_) >> 2u];
             let q_1_ = q[(((n * u.h + g) * u.s + row_1) * u.d + p_) >> 2u];
@@ -100,33 +110,27 @@ fn main(
             let q_3_ = q[(((n * u.h + g) * u.s + row_3) * u.d + p_) >> 2u];
             let k_0_ = k[(((n * u.h + g) * u.t + key_0) * u.d + p_) >> 2u];
             let k_1_ = k[(((n * u.h + g) * u.t + key_1) * u.d + p_) >> 2u];
-            let k_2_ = k[(((n * u.h + g) * u.t + key_2) * u.d + p_) >> 2u];
-            let k_3_ = k[(((n * u.h + g) * u.t + key_3) * u.d + p_) >> 2u];
             dot_0 += vec4f(dot(q_0, k_0), dot(q_1, k_0), dot(q_2, k_0), dot(q_3, k_0));
             dot_1 += vec4f(dot(q_0, k_1), dot(q_1, k_1), dot(q_2, k_1), dot(q_3, k_1));
-            dot_2 += vec4f(dot(q_0, k_2), dot(q_1, k_2), dot(q_2, k_2), dot(q_3, k_2));
-            dot_3 += vec4f(dot(q_0, k_3), dot(q_1, k_3), dot(q_2, k_3), dot(q_3, k_3));
             dot_0 += select(vec4f(0.0), vec4f(dot(q_0_, k_0_), dot(q_1_, k_0_), dot(q_2_, k_0_), dot(q_3_, k_0_)), p + 16u < u.d);
             dot_1 += select(vec4f(0.0), vec4f(dot(q_0_, k_1_), dot(q_1_, k_1_), dot(q_2_, k_1_), dot(q_3_, k_1_)), p + 16u < u.d);
-            dot_2 += select(vec4f(0.0), vec4f(dot(q_0_, k_2_), dot(q_1_, k_2_), dot(q_2_, k_2_), dot(q_3_, k_2_)), p + 16u < u.d);
-            dot_3 += select(vec4f(0.0), vec4f(dot(q_0_, k_3_), dot(q_1_, k_3_), dot(q_2_, k_3_), dot(q_3_, k_3_)), p + 16u < u.d);
         }
         products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
         products[((lane >> 2u) + 32u) * 4u + (lane & 3u)] = dot_1;
-        products[((lane >> 2u) + 64u) * 4u + (lane & 3u)] = dot_2;
-        products[((lane >> 2u) + 96u) * 4u + (lane & 3u)] = dot_3;
         workgroupBarrier();
         let own_key = min(first_key + lane, u.t - 1u);
-        let product_ = products[lane * 4u] + products[lane * 4u + 1u] + (products[lane * 4u + 2u] + products[lane * 4u + 3u]);
-        let score = select(vec4f(-infinity()), vec4f(select(LOWEST, u.scale * product_.x, i32(own_key) <= i32(row_0) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.y, i32(own_key) <= i32(row_1) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.z, i32(own_key) <= i32(row_2) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.w, i32(own_key) <= i32(row_3) + (i32(u.t) - i32(u.s)))), first_key + lane < u.t);
-        weights[lane] = score;
+        let product_ = products[min(lane, 63u) * 4u] + products[min(lane, 63u) * 4u + 1u] + (products[min(lane, 63u) * 4u + 2u] + products[min(lane, 63u) * 4u + 3u]);
+        let score = select(vec4f(-infinity()), vec4f(select(LOWEST, u.scale * product_.x, i32(own_key) <= i32(row_0) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.y, i32(own_key) <= i32(row_1) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.z, i32(own_key) <= i32(row_2) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.w, i32(own_key) <= i32(row_3) + (i32(u.t) - i32(u.s)))), lane < 64u && first_key + lane < u.t);
+        if (lane < 64u) {
+            weights[lane] = score;
+        }
         workgroupBarrier();
-        if (lane < 32u) {
+        if (lane < 16u) {
             maxima[lane] = max(max(weights[lane * 4u], weights[lane * 4u + 1u]), max(weights[lane * 4u + 2u], weights[lane * 4u + 3u]));
         }
         workgroupBarrier();
         var raised = top_;
-        for (var number = 0u; number < 32u; number += 8u) {
+        for (var number = 0u; number < 16u; number += 8u) {
             raised = max(raised, maxima[number]);
             raised = max(raised, maxima[number + 1u]);
             raised = max(raised, maxima[number + 2u]);
@@ -140,89 +144,75 @@ fn main(
         let weight_ = exp(score - raised) * share;
         top_ = raised;
         total_ = total_ * scale + weight_;
-        weights[lane] = weight_;
+        if (lane < 64u) {
+            weights[lane] = weight_;
+        }
         workgroupBarrier();
         sum_0 *= scale.x;
         sum_1 *= scale.y;
         sum_2 *= scale.z;
         sum_3 *= scale.w;
-        for (var number_ = 0u; number_ < 16u; number_ += 8u) {
-            let value_key = min(first_key + ((lane >> 4u) * 16u + number_), end - 1u);
-            let row_weights = weights[(lane >> 4u) * 16u + number_];
-            let v_ = v[(((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_ = min(first_key + ((lane >> 4u) * 16u + (number_ + 1u)), end - 1u);
-            let row_weights_ = weights[(lane >> 4u) * 16u + (number_ + 1u)];
-            let v_2 = v[(((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_2 = min(first_key + ((lane >> 4u) * 16u + (number_ + 2u)), end - 1u);
-            let row_weights_2 = weights[(lane >> 4u) * 16u + (number_ + 2u)];
-            let v_3 = v[(((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_3 = min(first_key + ((lane >> 4u) * 16u + (number_ + 3u)), end - 1u);
-            let row_weights_3 = weights[(lane >> 4u) * 16u + (number_ + 3u)];
-            let v_4 = v[(((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_4 = min(first_key + ((lane >> 4u) * 16u + (number_ + 4u)), end - 1u);
-            let row_weights_4 = weights[(lane >> 4u) * 16u + (number_ + 4u)];
-            let v_5 = v[(((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_5 = min(first_key + ((lane >> 4u) * 16u + (number_ + 5u)), end - 1u);
-            let row_weights_5 = weights[(lane >> 4u) * 16u + (number_ + 5u)];
-            let v_6 = v[(((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_6 = min(first_key + ((lane >> 4u) * 16u + (number_ + 6u)), end - 1u);
-            let row_weights_6 = weights[(lane >> 4u) * 16u + (number_ + 6u)];
-            let v_7 = v[(((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_7 = min(first_key + ((lane >> 4u) * 16u + (number_ + 7u)), end - 1u);
-            let row_weights_7 = weights[(lane >> 4u) * 16u + (number_ + 7u)];
-            let v_8 = v[(((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
-            sum_0 += row_weights.x * v_;
-            sum_1 += row_weights.y * v_;
-            sum_2 += row_weights.z * v_;
-            sum_3 += row_weights.w * v_;
-            sum_0 += row_weights_.x * v_2;
-            sum_1 += row_weights_.y * v_2;
-            sum_2 += row_weights_.z * v_2;
-            sum_3 += row_weights_.w * v_2;
-            sum_0 += row_weights_2.x * v_3;
-            sum_1 += row_weights_2.y * v_3;
-            sum_2 += row_weights_2.z * v_3;
-            sum_3 += row_weights_2.w * v_3;
-            sum_0 += row_weights_3.x * v_4;
-            sum_1 += row_weights_3.y * v_4;
-            sum_2 += row_weights_3.z * v_4;
-            sum_3 += row_weights_3.w * v_4;
-            sum_0 += row_weights_4.x * v_5;
-            sum_1 += row_weights_4.y * v_5;
-            sum_2 += row_weights_4.z * v_5;
-            sum_3 += row_weights_4.w * v_5;
-            sum_0 += row_weights_5.x * v_6;
-            sum_1 += row_weights_5.y * v_6;
-            sum_2 += row_weights_5.z * v_6;
-            sum_3 += row_weights_5.w * v_6;
-            sum_0 += row_weights_6.x * v_7;
-            sum_1 += row_weights_6.y * v_7;
-            sum_2 += row_weights_6.z * v_7;
-            sum_3 += row_weights_6.w * v_7;
-            sum_0 += row_weights_7.x * v_8;
-            sum_1 += row_weights_7.y * v_8;
-            sum_2 += row_weights_7.z * v_8;
-            sum_3 += row_weights_7.w * v_8;
-        }
+        let row_weights = weights[(lane >> 4u) * 8u];
+        sum_0 += row_weights.x * v_;
+        sum_1 += row_weights.y * v_;
+        sum_2 += row_weights.z * v_;
+        sum_3 += row_weights.w * v_;
+        let row_weights_ = weights[(lane >> 4u) * 8u + 1u];
+        sum_0 += row_weights_.x * v_2;
+        sum_1 += row_weights_.y * v_2;
+        sum_2 += row_weights_.z * v_2;
+        sum_3 += row_weights_.w * v_2;
+        let row_weights_2 = weights[(lane >> 4u) * 8u + 2u];
+        sum_0 += row_weights_2.x * v_3;
+        sum_1 += row_weights_2.y * v_3;
+        sum_2 += row_weights_2.z * v_3;
+        sum_3 += row_weights_2.w * v_3;
+        let row_weights_3 = weights[(lane >> 4u) * 8u + 3u];
+        sum_0 += row_weights_3.x * v_4;
+        sum_1 += row_weights_3.y * v_4;
+        sum_2 += row_weights_3.z * v_4;
+        sum_3 += row_weights_3.w * v_4;
+        let row_weights_4 = weights[(lane >> 4u) * 8u + 4u];
+        sum_0 += row_weights_4.x * v_5;
+        sum_1 += row_weights_4.y * v_5;
+        sum_2 += row_weights_4.z * v_5;
+        sum_3 += row_weights_4.w * v_5;
+        let row_weights_5 = weights[(lane >> 4u) * 8u + 5u];
+        sum_0 += row_weights_5.x * v_6;
+        sum_1 += row_weights_5.y * v_6;
+        sum_2 += row_weights_5.z * v_6;
+        sum_3 += row_weights_5.w * v_6;
+        let row_weights_6 = weights[(lane >> 4u) * 8u + 6u];
+        sum_0 += row_weights_6.x * v_7;
+        sum_1 += row_weights_6.y * v_7;
+        sum_2 += row_weights_6.z * v_7;
+        sum_3 += row_weights_6.w * v_7;
+        let row_weights_7 = weights[(lane >> 4u) * 8u + 7u];
+        sum_0 += row_weights_7.x * v_8;
+        sum_1 += row_weights_7.y * v_8;
+        sum_2 += row_weights_7.z * v_8;
+        sum_3 += row_weights_7.w * v_8;
         workgroupBarrier();
     }
 
-    weights[lane] = total_;
+    if (lane < 64u) {
+        weights[lane] = total_;
+    }
     workgroupBarrier();
-    if (lane < 32u) {
+    if (lane < 16u) {
         maxima[lane] = weights[lane * 4u] + weights[lane * 4u + 1u] + weights[lane * 4u + 2u] + weights[lane * 4u + 3u];
     }
     workgroupBarrier();
     var row_totals = vec4f(0.0);
-    for (var number_2 = 0u; number_2 < 32u; number_2 += 8u) {
-        row_totals += maxima[number_2];
-        row_totals += maxima[number_2 + 1u];
-        row_totals += maxima[number_2 + 2u];
-        row_totals += maxima[number_2 + 3u];
-        row_totals += maxima[number_2 + 4u];
-        row_totals += maxima[number_2 + 5u];
-        row_totals += maxima[number_2 + 6u];
-        row_totals += maxima[number_2 + 7u];
+    for (var number_ = 0u; number_ < 16u; number_ += 8u) {
+        row_totals += maxima[number_];
+        row_totals += maxima[number_ + 1u];
+        row_totals += maxima[number_ + 2u];
+        row_totals += maxima[number_ + 3u];
+        row_totals += maxima[number_ + 4u];
+        row_totals += maxima[number_ + 5u];
+        row_totals += maxima[number_ + 6u];
+        row_totals += maxima[number_ + 7u];
     }
     products[lane] = sum_0;
     products[lane + 128u] = sum_1;
@@ -265,7 +255,7 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let parts = max(min((512u + max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u) - 1u) / max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u), (u.t + 127u) >> 7u), 1u);
+    let parts = max(min((512u + max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u) - 1u) / max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u), (u.t + 63u) >> 6u), 1u);
     let group = workgroup.y * grid.x + workgroup.x;
     let tile = group / parts;
     let part = group % parts;
@@ -296,15 +286,27 @@ fn edge(
     var sum_2: vec4f;
     var sum_3: vec4f;
 
-    for (var first_key = part * 128u; first_key < end; first_key += 128u * parts) {
+    for (var first_key = part * 64u; first_key < end; first_key += 64u * parts) {
+        let value_key = min(first_key + (lane >> 4u) * 8u, end - 1u);
+        let v_ = vec4f(v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+        let value_key_ = min(first_key + ((lane >> 4u) * 8u + 1u), end - 1u);
+        let v_2 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+        let value_key_2 = min(first_key + ((lane >> 4u) * 8u + 2u), end - 1u);
+        let v_3 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+        let value_key_3 = min(first_key + ((lane >> 4u) * 8u + 3u), end - 1u);
+        let v_4 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+        let value_key_4 = min(first_key + ((lane >> 4u) * 8u + 4u), end - 1u);
+        let v_5 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+        let value_key_5 = min(first_key + ((lane >> 4u) * 8u + 5u), end - 1u);
+        let v_6 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+        let value_key_6 = min(first_key + ((lane >> 4u) * 8u + 6u), end - 1u);
+        let v_7 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+        let value_key_7 = min(first_key + ((lane >> 4u) * 8u + 7u), end - 1u);
+        let v_8 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
         let key_0 = min(first_key + (lane >> 2u), u.t - 1u);
         var dot_0 = vec4f(0.0);
         let key_1 = min(first_key + ((lane >> 2u) + 32u), u.t - 1u);
         var dot_1 = vec4f(0.0);
-        let key_2 = min(first_key + ((lane >> 2u) + 64u), u.t - 1u);
-        var dot_2 = vec4f(0.0);
-        let key_3 = min(first_key + ((lane >> 2u) + 96u), u.t - 1u);
-        var dot_3 = vec4f(0.0);
         for (var p = lane & 3u; p < u.d; p += 8u) {
             let q_0 = q_edge[((n * u.h + g) * u.s + row_0) * u.d + p];
             let q_1 = q_edge[((n * u.h + g) * u.s + row_1) * u.d + p];
@@ -312,8 +314,6 @@ fn edge(
             let q_3 = q_edge[((n * u.h + g) * u.s + row_3) * u.d + p];
             let k_0 = k_edge[((n * u.h + g) * u.t + key_0) * u.d + p];
             let k_1 = k_edge[((n * u.h + g) * u.t + key_1) * u.d + p];
-            let k_2 = k_edge[((n * u.h + g) * u.t + key_2) * u.d + p];
-            let k_3 = k_edge[((n * u.h + g) * u.t + key_3) * u.d + p];
             let p_ = select(p, p + 4u, p + 4u < u.d);
             let q_0_ = q_edge[((n * u.h + g) * u.s + row_0) * u.d + p_];
             let q_1_ = q_edge[((n * u.h + g) * u.s + row_1) * u.d + p_];
@@ -321,33 +321,27 @@ fn edge(
             let q_3_ = q_edge[((n * u.h + g) * u.s + row_3) * u.d + p_];
             let k_0_ = k_edge[((n * u.h + g) * u.t + key_0) * u.d + p_];
             let k_1_ = k_edge[((n * u.h + g) * u.t + key_1) * u.d + p_];
-            let k_2_ = k_edge[((n * u.h + g) * u.t + key_2) * u.d + p_];
-            let k_3_ = k_edge[((n * u.h + g) * u.t + key_3) * u.d + p_];
             dot_0 += vec4f(q_0 * k_0, q_1 * k_0, q_2 * k_0, q_3 * k_0);
             dot_1 += vec4f(q_0 * k_1, q_1 * k_1, q_2 * k_1, q_3 * k_1);
-            dot_2 += vec4f(q_0 * k_2, q_1 * k_2, q_2 * k_2, q_3 * k_2);
-            dot_3 += vec4f(q_0 * k_3, q_1 * k_3, q_2 * k_3, q_3 * k_3);
             dot_0 += select(vec4f(0.0), vec4f(q_0_ * k_0_, q_1_ * k_0_, q_2_ * k_0_, q_3_ * k_0_), p + 4u < u.d);
             dot_1 += select(vec4f(0.0), vec4f(q_0_ * k_1_, q_1_ * k_1_, q_2_ * k_1_, q_3_ * k_1_), p + 4u < u.d);
-            dot_2 += select(vec4f(0.0), vec4f(q_0_ * k_2_, q_1_ * k_2_, q_2_ * k_2_, q_3_ * k_2_), p + 4u < u.d);
-            dot_3 += select(vec4f(0.0), vec4f(q_0_ * k_3_, q_1_ * k_3_, q_2_ * k_3_, q_3_ * k_3_), p + 4u < u.d);
         }
         products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
         products[((lane >> 2u) + 32u) * 4u + (lane & 3u)] = dot_1;
-        products[((lane >> 2u) + 64u) * 4u + (lane & 3u)] = dot_2;
-        products[((lane >> 2u) + 96u) * 4u + (lane & 3u)] = dot_3;
         workgroupBarrier();
         let own_key = min(first_key + lane, u.t - 1u);
-        let product_ = products[lane * 4u] + products[lane * 4u + 1u] + (products[lane * 4u + 2u] + products[lane * 4u + 3u]);
-        let score = select(vec4f(-infinity()), vec4f(select(LOWEST, u.scale * product_.x, i32(own_key) <= i32(row_0) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.y, i32(own_key) <= i32(row_1) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.z, i32(own_key) <= i32(row_2) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.w, i32(own_key) <= i32(row_3) + (i32(u.t) - i32(u.s)))), first_key + lane < u.t);
-        weights[lane] = score;
+        let product_ = products[min(lane, 63u) * 4u] + products[min(lane, 63u) * 4u + 1u] + (products[min(lane, 63u) * 4u + 2u] + products[min(lane, 63u) * 4u + 3u]);
+        let score = select(vec4f(-infinity()), vec4f(select(LOWEST, u.scale * product_.x, i32(own_key) <= i32(row_0) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.y, i32(own_key) <= i32(row_1) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.z, i32(own_key) <= i32(row_2) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.w, i32(own_key) <= i32(row_3) + (i32(u.t) - i32(u.s)))), lane < 64u && first_key + lane < u.t);
+        if (lane < 64u) {
+            weights[lane] = score;
+        }
         workgroupBarrier();
-        if (lane < 32u) {
+        if (lane < 16u) {
             maxima[lane] = max(max(weights[lane * 4u], weights[lane * 4u + 1u]), max(weights[lane * 4u + 2u], weights[lane * 4u + 3u]));
         }
         workgroupBarrier();
         var raised = top_;
-        for (var number = 0u; number < 32u; number += 8u) {
+        for (var number = 0u; number < 16u; number += 8u) {
             raised = max(raised, maxima[number]);
             raised = max(raised, maxima[number + 1u]);
             raised = max(raised, maxima[number + 2u]);
@@ -361,89 +355,75 @@ fn edge(
         let weight_ = exp(score - raised) * share;
         top_ = raised;
         total_ = total_ * scale + weight_;
-        weights[lane] = weight_;
+        if (lane < 64u) {
+            weights[lane] = weight_;
+        }
         workgroupBarrier();
         sum_0 *= scale.x;
         sum_1 *= scale.y;
         sum_2 *= scale.z;
         sum_3 *= scale.w;
-        for (var number_ = 0u; number_ < 16u; number_ += 8u) {
-            let value_key = min(first_key + ((lane >> 4u) * 16u + number_), end - 1u);
-            let row_weights = weights[(lane >> 4u) * 16u + number_];
-            let v_ = vec4f(v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
-            let value_key_ = min(first_key + ((lane >> 4u) * 16u + (number_ + 1u)), end - 1u);
-            let row_weights_ = weights[(lane >> 4u) * 16u + (number_ + 1u)];
-            let v_2 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
-            let value_key_2 = min(first_key + ((lane >> 4u) * 16u + (number_ + 2u)), end - 1u);
-            let row_weights_2 = weights[(lane >> 4u) * 16u + (number_ + 2u)];
-            let v_3 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
-            let value_key_3 = min(first_key + ((lane >> 4u) * 16u + (number_ + 3u)), end - 1u);
-            let row_weights_3 = weights[(lane >> 4u) * 16u + (number_ + 3u)];
-            let v_4 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
-            let value_key_4 = min(first_key + ((lane >> 4u) * 16u + (number_ + 4u)), end - 1u);
-            let row_weights_4 = weights[(lane >> 4u) * 16u + (number_ + 4u)];
-            let v_5 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
-            let value_key_5 = min(first_key + ((lane >> 4u) * 16u + (number_ + 5u)), end - 1u);
-            let row_weights_5 = weights[(lane >> 4u) * 16u + (number_ + 5u)];
-            let v_6 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
-            let value_key_6 = min(first_key + ((lane >> 4u) * 16u + (number_ + 6u)), end - 1u);
-            let row_weights_6 = weights[(lane >> 4u) * 16u + (number_ + 6u)];
-            let v_7 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
-            let value_key_7 = min(first_key + ((lane >> 4u) * 16u + (number_ + 7u)), end - 1u);
-            let row_weights_7 = weights[(lane >> 4u) * 16u + (number_ + 7u)];
-            let v_8 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
-            sum_0 += row_weights.x * v_;
-            sum_1 += row_weights.y * v_;
-            sum_2 += row_weights.z * v_;
-            sum_3 += row_weights.w * v_;
-            sum_0 += row_weights_.x * v_2;
-            sum_1 += row_weights_.y * v_2;
-            sum_2 += row_weights_.z * v_2;
-            sum_3 += row_weights_.w * v_2;
-            sum_0 += row_weights_2.x * v_3;
-            sum_1 += row_weights_2.y * v_3;
-            sum_2 += row_weights_2.z * v_3;
-            sum_3 += row_weights_2.w * v_3;
-            sum_0 += row_weights_3.x * v_4;
-            sum_1 += row_weights_3.y * v_4;
-            sum_2 += row_weights_3.z * v_4;
-            sum_3 += row_weights_3.w * v_4;
-            sum_0 += row_weights_4.x * v_5;
-            sum_1 += row_weights_4.y * v_5;
-            sum_2 += row_weights_4.z * v_5;
-            sum_3 += row_weights_4.w * v_5;
-            sum_0 += row_weights_5.x * v_6;
-            sum_1 += row_weights_5.y * v_6;
-            sum_2 += row_weights_5.z * v_6;
-            sum_3 += row_weights_5.w * v_6;
-            sum_0 += row_weights_6.x * v_7;
-            sum_1 += row_weights_6.y * v_7;
-            sum_2 += row_weights_6.z * v_7;
-            sum_3 += row_weights_6.w * v_7;
-            sum_0 += row_weights_7.x * v_8;
-            sum_1 += row_weights_7.y * v_8;
-            sum_2 += row_weights_7.z * v_8;
-            sum_3 += row_weights_7.w * v_8;
-        }
+        let row_weights = weights[(lane >> 4u) * 8u];
+        sum_0 += row_weights.x * v_;
+        sum_1 += row_weights.y * v_;
+        sum_2 += row_weights.z * v_;
+        sum_3 += row_weights.w * v_;
+        let row_weights_ = weights[(lane >> 4u) * 8u + 1u];
+        sum_0 += row_weights_.x * v_2;
+        sum_1 += row_weights_.y * v_2;
+        sum_2 += row_weights_.z * v_2;
+        sum_3 += row_weights_.w * v_2;
+        let row_weights_2 = weights[(lane >> 4u) * 8u + 2u];
+        sum_0 += row_weights_2.x * v_3;
+        sum_1 += row_weights_2.y * v_3;
+        sum_2 += row_weights_2.z * v_3;
+        sum_3 += row_weights_2.w * v_3;
+        let row_weights_3 = weights[(lane >> 4u) * 8u + 3u];
+        sum_0 += row_weights_3.x * v_4;
+        sum_1 += row_weights_3.y * v_4;
+        sum_2 += row_weights_3.z * v_4;
+        sum_3 += row_weights_3.w * v_4;
+        let row_weights_4 = weights[(lane >> 4u) * 8u + 4u];
+        sum_0 += row_weights_4.x * v_5;
+        sum_1 += row_weights_4.y * v_5;
+        sum_2 += row_weights_4.z * v_5;
+        sum_3 += row_weights_4.w * v_5;
+        let row_weights_5 = weights[(lane >> 4u) * 8u + 5u];
+        sum_0 += row_weights_5.x * v_6;
+        sum_1 += row_weights_5.y * v_6;
+        sum_2 += row_weights_5.z * v_6;
+        sum_3 += row_weights_5.w * v_6;
+        let row_weights_6 = weights[(lane >> 4u) * 8u + 6u];
+        sum_0 += row_weights_6.x * v_7;
+        sum_1 += row_weights_6.y * v_7;
+        sum_2 += row_weights_6.z * v_7;
+        sum_3 += row_weights_6.w * v_7;
+        let row_weights_7 = weights[(lane >> 4u) * 8u + 7u];
+        sum_0 += row_weights_7.x * v_8;
+        sum_1 += row_weights_7.y * v_8;
+        sum_2 += row_weights_7.z * v_8;
+        sum_3 += row_weights_7.w * v_8;
         workgroupBarrier();
     }
 
-    weights[lane] = total_;
+    if (lane < 64u) {
+        weights[lane] = total_;
+    }
     workgroupBarrier();
-    if (lane < 32u) {
+    if (lane < 16u) {
         maxima[lane] = weights[lane * 4u] + weights[lane * 4u + 1u] + weights[lane * 4u + 2u] + weights[lane * 4u + 3u];
     }
     workgroupBarrier();
     var row_totals = vec4f(0.0);
-    for (var number_2 = 0u; number_2 < 32u; number_2 += 8u) {
-        row_totals += maxima[number_2];
-        row_totals += maxima[number_2 + 1u];
-        row_totals += maxima[number_2 + 2u];
-        row_totals += maxima[number_2 + 3u];
-        row_totals += maxima[number_2 + 4u];
-        row_totals += maxima[number_2 + 5u];
-        row_totals += maxima[number_2 + 6u];
-        row_totals += maxima[number_2 + 7u];
+    for (var number_ = 0u; number_ < 16u; number_ += 8u) {
+        row_totals += maxima[number_];
+        row_totals += maxima[number_ + 1u];
+        row_totals += maxima[number_ + 2u];
+        row_totals += maxima[number_ + 3u];
+        row_totals += maxima[number_ + 4u];
+        row_totals += maxima[number_ + 5u];
+        row_totals += maxima[number_ + 6u];
+        row_totals += maxima[number_ + 7u];
     }
     products[lane] = sum_0;
     products[lane + 128u] = sum_1;

@@ -47,7 +47,8 @@ fn main(
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
     let least = min(16u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
-    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + 527u) / 528u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
+    let waves = select(turns * ((u.b * u.h * tile_rows * tile_columns + 527u) / 528u), (turns * 4u + 4u) / 5u, u.b * u.h * tile_rows * tile_columns * 2u <= 528u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;
     }
@@ -444,7 +445,8 @@ fn singly(
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
     let least = min(16u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
-    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + 527u) / 528u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
+    let waves = select(turns * ((u.b * u.h * tile_rows * tile_columns + 527u) / 528u), (turns * 4u + 4u) / 5u, u.b * u.h * tile_rows * tile_columns * 2u <= 528u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;
     }
@@ -849,7 +851,8 @@ fn edge(
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
     let least = min(16u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
-    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + 527u) / 528u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
+    let waves = select(turns * ((u.b * u.h * tile_rows * tile_columns + 527u) / 528u), (turns * 4u + 4u) / 5u, u.b * u.h * tile_rows * tile_columns * 2u <= 528u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;
     }

@@ -641,6 +641,8 @@ fn edge(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_new_max_part = i32(-2147483648);
+    var total_new_part = 0.0;
+    var total_new_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.t; j += 4096u) {
         let j1 = j + 512u;
         let j2 = j + 1024u;
@@ -671,42 +673,36 @@ fn edge(
         if (j7 < u.t) {
             top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
+        let raised = max_value(max(top_new_max_part, i32(-2139095040)));
+        total_new_part *= exp(total_new_top - raised);
+        total_new_top = raised;
+        total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        if (j1 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j2 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j3 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j4 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j5 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j6 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j7 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
     }
     let top_new_max = row_max(top_new_max_part, lane);
     let top_new = max_value(top_new_max);
-    var total_new_part = 0.0;
-    for (var j = lane; j < u.t; j += 4096u) {
-        let j1 = j + 512u;
-        let j2 = j + 1024u;
-        let j3 = j + 1536u;
-        let j4 = j + 2048u;
-        let j5 = j + 2560u;
-        let j6 = j + 3072u;
-        let j7 = j + 3584u;
-        total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        if (j1 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j2 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j3 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j4 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j5 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j6 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j7 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-    }
-    let total_new = row_sum(total_new_part, lane);
+    let total_new_scaled = select(0.0, total_new_part * exp(total_new_top - top_new), lane < u.t);
+    let total_new = row_sum(total_new_scaled, lane);
     for (var j = lane; j < u.t; j += 4096u) {
         let j1 = j + 512u;
         let j2 = j + 1024u;

@@ -34,6 +34,12 @@ fn max_rank4(x: vec4f) -> vec4i {
     return select(rank, vec4i(0x7fffffff), nan);
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value4(rank: vec4i) -> vec4f {
+    let known = max(rank, vec4i(-2139095041));
+    return bitcast<vec4f>(known ^ ((known >> vec4u(31u)) & vec4i(0x7fffffff)));
+}
+
 // The maximum over the 1024 lanes of a row: of every subgroup, then of all.
 fn row_max(part: i32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> i32 {
     let own = subgroupMax(part);
@@ -91,6 +97,8 @@ fn main(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_max_part = vec4i(i32(-2147483648));
+    var total_part = vec4f(0.0);
+    var total_top = vec4f(-3.4028234663852886e+38);
     for (var j = lane * 4u; j < u.t; j += 16384u) {
         let j1 = j + 4096u;
         let j2 = j + 8192u;
@@ -105,26 +113,24 @@ fn main(
         if (j3 < u.t) {
             top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
         }
+        let raised = max_value4(max(top_max_part, vec4i(i32(-2139095040))));
+        total_part *= exp(total_top - raised);
+        total_top = raised;
+        total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - total_top);
+        if (j1 < u.t) {
+            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - total_top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - total_top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - total_top);
+        }
     }
     let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane, subgroup_size, subgroup_lane);
     let top = max_value(top_max);
-    var total_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.t; j += 16384u) {
-        let j1 = j + 4096u;
-        let j2 = j + 8192u;
-        let j3 = j + 12288u;
-        total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
-        if (j1 < u.t) {
-            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
-        }
-        if (j2 < u.t) {
-            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
-        }
-        if (j3 < u.t) {
-            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
-        }
-    }
-    let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane, subgroup_size, subgroup_lane);
+    let total_scaled = select(vec4f(0.0), total_part * exp(total_top - top), lane * 4u < u.t);
+    let total = row_sum(total_scaled.x + total_scaled.y + (total_scaled.z + total_scaled.w), lane, subgroup_size, subgroup_lane);
     for (var j = lane * 4u; j < u.t; j += 16384u) {
         let j1 = j + 4096u;
         let j2 = j + 8192u;
@@ -864,6 +870,8 @@ fn edge(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_max_part = i32(-2147483648);
+    var total_part = 0.0;
+    var total_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.t; j += 8192u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
@@ -894,42 +902,36 @@ fn edge(
         if (j7 < u.t) {
             top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
+        let raised = max_value(max(top_max_part, i32(-2139095040)));
+        total_part *= exp(total_top - raised);
+        total_top = raised;
+        total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        if (j1 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j4 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j5 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j6 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j7 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
     }
     let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
     let top = max_value(top_max);
-    var total_part = 0.0;
-    for (var j = lane; j < u.t; j += 8192u) {
-        let j1 = j + 1024u;
-        let j2 = j + 2048u;
-        let j3 = j + 3072u;
-        let j4 = j + 4096u;
-        let j5 = j + 5120u;
-        let j6 = j + 6144u;
-        let j7 = j + 7168u;
-        total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        if (j1 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j2 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j3 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j4 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j5 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j6 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j7 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto32768[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-    }
-    let total = row_sum(total_part, lane, subgroup_size, subgroup_lane);
+    let total_scaled = select(0.0, total_part * exp(total_top - top), lane < u.t);
+    let total = row_sum(total_scaled, lane, subgroup_size, subgroup_lane);
     for (var j = lane; j < u.t; j += 8192u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;

@@ -636,6 +636,8 @@ fn edge(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_max_part = i32(-2147483648);
+    var total_part = 0.0;
+    var total_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.t; j += 4096u) {
         let j1 = j + 512u;
         let j2 = j + 1024u;
@@ -666,42 +668,36 @@ fn edge(
         if (j7 < u.t) {
             top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
+        let raised = max_value(max(top_max_part, i32(-2139095040)));
+        total_part *= exp(total_top - raised);
+        total_top = raised;
+        total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        if (j1 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j4 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j5 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j6 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
+        if (j7 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        }
     }
     let top_max = row_max(top_max_part, lane);
     let top = max_value(top_max);
-    var total_part = 0.0;
-    for (var j = lane; j < u.t; j += 4096u) {
-        let j1 = j + 512u;
-        let j2 = j + 1024u;
-        let j3 = j + 1536u;
-        let j4 = j + 2048u;
-        let j5 = j + 2560u;
-        let j6 = j + 3072u;
-        let j7 = j + 3584u;
-        total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        if (j1 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j2 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j3 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j4 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j5 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j6 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-        if (j7 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
-        }
-    }
-    let total = row_sum(total_part, lane);
+    let total_scaled = select(0.0, total_part * exp(total_top - top), lane < u.t);
+    let total = row_sum(total_scaled, lane);
     for (var j = lane; j < u.t; j += 4096u) {
         let j1 = j + 512u;
         let j2 = j + 1024u;

@@ -34,6 +34,12 @@ fn max_rank4(x: vec4f) -> vec4i {
     return select(rank, vec4i(0x7fffffff), nan);
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value4(rank: vec4i) -> vec4f {
+    let known = max(rank, vec4i(-2139095041));
+    return bitcast<vec4f>(known ^ ((known >> vec4u(31u)) & vec4i(0x7fffffff)));
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
@@ -97,6 +103,8 @@ fn main(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_new_max_part = vec4i(i32(-2147483648));
+    var total_new_part = vec4f(0.0);
+    var total_new_top = vec4f(-3.4028234663852886e+38);
     for (var j = lane * 4u; j < u.t; j += 4096u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
@@ -111,26 +119,24 @@ fn main(
         if (j3 < u.t) {
             top_new_max_part = max(top_new_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
         }
+        let raised = max_value4(max(top_new_max_part, vec4i(i32(-2139095040))));
+        total_new_part *= exp(total_new_top - raised);
+        total_new_top = raised;
+        total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - total_new_top);
+        if (j1 < u.t) {
+            total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - total_new_top);
+        }
+        if (j2 < u.t) {
+            total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - total_new_top);
+        }
+        if (j3 < u.t) {
+            total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - total_new_top);
+        }
     }
     let top_new_max = row_max(max(max(top_new_max_part.x, top_new_max_part.y), max(top_new_max_part.z, top_new_max_part.w)), lane);
     let top_new = max_value(top_new_max);
-    var total_new_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.t; j += 4096u) {
-        let j1 = j + 1024u;
-        let j2 = j + 2048u;
-        let j3 = j + 3072u;
-        total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-        if (j1 < u.t) {
-            total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-        }
-        if (j2 < u.t) {
-            total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-        }
-        if (j3 < u.t) {
-            total_new_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top_new);
-        }
-    }
-    let total_new = row_sum(total_new_part.x + total_new_part.y + (total_new_part.z + total_new_part.w), lane);
+    let total_new_scaled = select(vec4f(0.0), total_new_part * exp(total_new_top - top_new), lane * 4u < u.t);
+    let total_new = row_sum(total_new_scaled.x + total_new_scaled.y + (total_new_scaled.z + total_new_scaled.w), lane);
     for (var j = lane * 4u; j < u.t; j += 4096u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
@@ -1369,6 +1375,8 @@ fn edge(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_new_max_part = i32(-2147483648);
+    var total_new_part = 0.0;
+    var total_new_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.t; j += 2048u) {
         let j1 = j + 256u;
         let j2 = j + 512u;
@@ -1399,42 +1407,36 @@ fn edge(
         if (j7 < u.t) {
             top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
+        let raised = max_value(max(top_new_max_part, i32(-2139095040)));
+        total_new_part *= exp(total_new_top - raised);
+        total_new_top = raised;
+        total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        if (j1 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j2 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j3 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j4 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j5 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j6 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
+        if (j7 < u.t) {
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        }
     }
     let top_new_max = row_max(top_new_max_part, lane);
     let top_new = max_value(top_new_max);
-    var total_new_part = 0.0;
-    for (var j = lane; j < u.t; j += 2048u) {
-        let j1 = j + 256u;
-        let j2 = j + 512u;
-        let j3 = j + 768u;
-        let j4 = j + 1024u;
-        let j5 = j + 1280u;
-        let j6 = j + 1536u;
-        let j7 = j + 1792u;
-        total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        if (j1 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j2 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j3 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j4 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j5 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j6 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-        if (j7 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
-        }
-    }
-    let total_new = row_sum(total_new_part, lane);
+    let total_new_scaled = select(0.0, total_new_part * exp(total_new_top - top_new), lane < u.t);
+    let total_new = row_sum(total_new_scaled, lane);
     for (var j = lane; j < u.t; j += 2048u) {
         let j1 = j + 256u;
         let j2 = j + 512u;

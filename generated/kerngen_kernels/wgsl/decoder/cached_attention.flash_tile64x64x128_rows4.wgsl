@@ -24,8 +24,8 @@ struct Uniform {
 @group(0) @binding(5) var<storage, read_write> part_rows: array<f32>;
 @group(0) @binding(6) var<storage, read_write> parts_: array<f32>;
 var<workgroup> products: array<vec4f, 512>;
-var<workgroup> weights: array<vec4f, 128>;
-var<workgroup> maxima: array<vec4f, 32>;
+var<workgroup> weights: array<vec4f, 64>;
+var<workgroup> maxima: array<vec4f, 16>;
 
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
 // expressions that are infinite.
@@ -41,7 +41,7 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let parts = max(min((512u + max((u.h + max(u.h / u.r, 1u) - 1u) / max(u.h / u.r, 1u) * ((u.s * max(u.h / u.r, 1u) + 3u) >> 2u) * ((u.e + 127u) >> 7u), 1u) - 1u) / max((u.h + max(u.h / u.r, 1u) - 1u) / max(u.h / u.r, 1u) * ((u.s * max(u.h / u.r, 1u) + 3u) >> 2u) * ((u.e + 127u) >> 7u), 1u), (u.t + 127u) >> 7u), 1u);
+    let parts = max(min((512u + max((u.h + max(u.h / u.r, 1u) - 1u) / max(u.h / u.r, 1u) * ((u.s * max(u.h / u.r, 1u) + 3u) >> 2u) * ((u.e + 127u) >> 7u), 1u) - 1u) / max((u.h + max(u.h / u.r, 1u) - 1u) / max(u.h / u.r, 1u) * ((u.s * max(u.h / u.r, 1u) + 3u) >> 2u) * ((u.e + 127u) >> 7u), 1u), (u.t + 63u) >> 6u), 1u);
     let group = workgroup.y * grid.x + workgroup.x;
     let tile = group / parts;
     let part = group % parts;
@@ -84,15 +84,43 @@ fn main(
     var sum_2: vec4f;
     var sum_3: vec4f;
 
-    for (var first_key = part * 128u; first_key < end; first_key += 128u * parts) {
+    for (var first_key = part * 64u; first_key < end; first_key += 64u * parts) {
+        let value_key = min(first_key + (lane >> 5u) * 16u, end - 1u);
+        let v_ = v[((value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_ = min(first_key + ((lane >> 5u) * 16u + 1u), end - 1u);
+        let v_2 = v[((value_key_ * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_2 = min(first_key + ((lane >> 5u) * 16u + 2u), end - 1u);
+        let v_3 = v[((value_key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_3 = min(first_key + ((lane >> 5u) * 16u + 3u), end - 1u);
+        let v_4 = v[((value_key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_4 = min(first_key + ((lane >> 5u) * 16u + 4u), end - 1u);
+        let v_5 = v[((value_key_4 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_5 = min(first_key + ((lane >> 5u) * 16u + 5u), end - 1u);
+        let v_6 = v[((value_key_5 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_6 = min(first_key + ((lane >> 5u) * 16u + 6u), end - 1u);
+        let v_7 = v[((value_key_6 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_7 = min(first_key + ((lane >> 5u) * 16u + 7u), end - 1u);
+        let v_8 = v[((value_key_7 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_8 = min(first_key + ((lane >> 5u) * 16u + 8u), end - 1u);
+        let v_9 = v[((value_key_8 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_9 = min(first_key + ((lane >> 5u) * 16u + 9u), end - 1u);
+        let v_10 = v[((value_key_9 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_10 = min(first_key + ((lane >> 5u) * 16u + 10u), end - 1u);
+        let v_11 = v[((value_key_10 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_11 = min(first_key + ((lane >> 5u) * 16u + 11u), end - 1u);
+        let v_12 = v[((value_key_11 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_12 = min(first_key + ((lane >> 5u) * 16u + 12u), end - 1u);
+        let v_13 = v[((value_key_12 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_13 = min(first_key + ((lane >> 5u) * 16u + 13u), end - 1u);
+        let v_14 = v[((value_key_13 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_14 = min(first_key + ((lane >> 5u) * 16u + 14u), end - 1u);
+        let v_15 = v[((value_key_14 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+        let value_key_15 = min(first_key + ((lane >> 5u) * 16u + 15u), end - 1u);
+        let v_16 = v[((value_key_15 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
         let key_0 = min(first_key + (lane >> 2u), u.t - 1u);
         var dot_0 = vec4f(0.0);
         let key_1 = min(first_key + ((lane >> 2u) + 32u), u.t - 1u);
         var dot_1 = vec4f(0.0);
-        let key_2 = min(first_key + ((lane >> 2u) + 64u), u.t - 1u);
-        var dot_2 = vec4f(0.0);
-        let key_3 = min(first_key + ((lane >> 2u) + 96u), u.t - 1u);
-        var dot_3 = vec4f(0.0);
         for (var p = (lane & 3u) * 4u; p < u.d; p += 32u) {
             let q_0 = q[((query_0 * u.h + near_head_0) * u.d + p) >> 2u];
             let q_1 = q[((query_1 * u.h + near_head_1) * u.d + p) >> 2u];
@@ -100,8 +128,6 @@ fn main(
             let q_3 = q[((query_3 * u.h + near_head_3) * u.d + p) >> 2u];
             let k_0 = k[((key_0 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p) >> 2u];
             let k_1 = k[((key_1 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p) >> 2u];
-            let k_2 = k[((key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p) >> 2u];
-            let k_3 = k[((key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p) >> 2u];
             let p_ = select(p, p + 16u, p + 16u < u.d);
             let q_0_ = q[((query_0 * u.h + near_head_0) * u.d + p_) >> 2u];
             let q_1_ = q[((query_1 * u.h + near_head_1) * u.d + p_) >> 2u];
@@ -109,33 +135,27 @@ fn main(
             let q_3_ = q[((query_3 * u.h + near_head_3) * u.d + p_) >> 2u];
             let k_0_ = k[((key_0 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p_) >> 2u];
             let k_1_ = k[((key_1 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p_) >> 2u];
-            let k_2_ = k[((key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p_) >> 2u];
-            let k_3_ = k[((key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p_) >> 2u];
             dot_0 += vec4f(dot(q_0, k_0), dot(q_1, k_0), dot(q_2, k_0), dot(q_3, k_0));
             dot_1 += vec4f(dot(q_0, k_1), dot(q_1, k_1), dot(q_2, k_1), dot(q_3, k_1));
-            dot_2 += vec4f(dot(q_0, k_2), dot(q_1, k_2), dot(q_2, k_2), dot(q_3, k_2));
-            dot_3 += vec4f(dot(q_0, k_3), dot(q_1, k_3), dot(q_2, k_3), dot(q_3, k_3));
             dot_0 += select(vec4f(0.0), vec4f(dot(q_0_, k_0_), dot(q_1_, k_0_), dot(q_2_, k_0_), dot(q_3_, k_0_)), p + 16u < u.d);
             dot_1 += select(vec4f(0.0), vec4f(dot(q_0_, k_1_), dot(q_1_, k_1_), dot(q_2_, k_1_), dot(q_3_, k_1_)), p + 16u < u.d);
-            dot_2 += select(vec4f(0.0), vec4f(dot(q_0_, k_2_), dot(q_1_, k_2_), dot(q_2_, k_2_), dot(q_3_, k_2_)), p + 16u < u.d);
-            dot_3 += select(vec4f(0.0), vec4f(dot(q_0_, k_3_), dot(q_1_, k_3_), dot(q_2_, k_3_), dot(q_3_, k_3_)), p + 16u < u.d);
         }
         products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
         products[((lane >> 2u) + 32u) * 4u + (lane & 3u)] = dot_1;
-        products[((lane >> 2u) + 64u) * 4u + (lane & 3u)] = dot_2;
-        products[((lane >> 2u) + 96u) * 4u + (lane & 3u)] = dot_3;
         workgroupBarrier();
         let own_key = min(first_key + lane, u.t - 1u);
-        let product_ = products[lane * 4u] + products[lane * 4u + 1u] + (products[lane * 4u + 2u] + products[lane * 4u + 3u]);
-        let score = select(vec4f(-infinity()), vec4f(select(-infinity(), u.scale * product_.x, i32(own_key) <= at[0u] + i32(query_0)), select(-infinity(), u.scale * product_.y, i32(own_key) <= at[0u] + i32(query_1)), select(-infinity(), u.scale * product_.z, i32(own_key) <= at[0u] + i32(query_2)), select(-infinity(), u.scale * product_.w, i32(own_key) <= at[0u] + i32(query_3))), first_key + lane < u.t);
-        weights[lane] = score;
+        let product_ = products[min(lane, 63u) * 4u] + products[min(lane, 63u) * 4u + 1u] + (products[min(lane, 63u) * 4u + 2u] + products[min(lane, 63u) * 4u + 3u]);
+        let score = select(vec4f(-infinity()), vec4f(select(-infinity(), u.scale * product_.x, i32(own_key) <= at[0u] + i32(query_0)), select(-infinity(), u.scale * product_.y, i32(own_key) <= at[0u] + i32(query_1)), select(-infinity(), u.scale * product_.z, i32(own_key) <= at[0u] + i32(query_2)), select(-infinity(), u.scale * product_.w, i32(own_key) <= at[0u] + i32(query_3))), lane < 64u && first_key + lane < u.t);
+        if (lane < 64u) {
+            weights[lane] = score;
+        }
         workgroupBarrier();
-        if (lane < 32u) {
+        if (lane < 16u) {
             maxima[lane] = max(max(weights[lane * 4u], weights[lane * 4u + 1u]), max(weights[lane * 4u + 2u], weights[lane * 4u + 3u]));
         }
         workgroupBarrier();
         var raised = top_;
-        for (var number = 0u; number < 32u; number += 8u) {
+        for (var number = 0u; number < 16u; number += 8u) {
             raised = max(raised, maxima[number]);
             raised = max(raised, maxima[number + 1u]);
             raised = max(raised, maxima[number + 2u]);
@@ -149,89 +169,115 @@ fn main(
         let weight_ = exp(score - raised) * share;
         top_ = raised;
         total_ = total_ * scale + weight_;
-        weights[lane] = weight_;
+        if (lane < 64u) {
+            weights[lane] = weight_;
+        }
         workgroupBarrier();
         sum_0 *= scale.x;
         sum_1 *= scale.y;
         sum_2 *= scale.z;
         sum_3 *= scale.w;
-        for (var number_ = 0u; number_ < 32u; number_ += 8u) {
-            let value_key = min(first_key + ((lane >> 5u) * 32u + number_), end - 1u);
-            let row_weights = weights[(lane >> 5u) * 32u + number_];
-            let v_ = v[((value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_ = min(first_key + ((lane >> 5u) * 32u + (number_ + 1u)), end - 1u);
-            let row_weights_ = weights[(lane >> 5u) * 32u + (number_ + 1u)];
-            let v_2 = v[((value_key_ * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_2 = min(first_key + ((lane >> 5u) * 32u + (number_ + 2u)), end - 1u);
-            let row_weights_2 = weights[(lane >> 5u) * 32u + (number_ + 2u)];
-            let v_3 = v[((value_key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_3 = min(first_key + ((lane >> 5u) * 32u + (number_ + 3u)), end - 1u);
-            let row_weights_3 = weights[(lane >> 5u) * 32u + (number_ + 3u)];
-            let v_4 = v[((value_key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_4 = min(first_key + ((lane >> 5u) * 32u + (number_ + 4u)), end - 1u);
-            let row_weights_4 = weights[(lane >> 5u) * 32u + (number_ + 4u)];
-            let v_5 = v[((value_key_4 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_5 = min(first_key + ((lane >> 5u) * 32u + (number_ + 5u)), end - 1u);
-            let row_weights_5 = weights[(lane >> 5u) * 32u + (number_ + 5u)];
-            let v_6 = v[((value_key_5 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_6 = min(first_key + ((lane >> 5u) * 32u + (number_ + 6u)), end - 1u);
-            let row_weights_6 = weights[(lane >> 5u) * 32u + (number_ + 6u)];
-            let v_7 = v[((value_key_6 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
-            let value_key_7 = min(first_key + ((lane >> 5u) * 32u + (number_ + 7u)), end - 1u);
-            let row_weights_7 = weights[(lane >> 5u) * 32u + (number_ + 7u)];
-            let v_8 = v[((value_key_7 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
-            sum_0 += select(vec4f(0.0), row_weights.x * v_, row_weights.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights.y * v_, row_weights.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights.z * v_, row_weights.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights.w * v_, row_weights.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_.x * v_2, row_weights_.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_.y * v_2, row_weights_.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_.z * v_2, row_weights_.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_.w * v_2, row_weights_.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_2.x * v_3, row_weights_2.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_2.y * v_3, row_weights_2.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_2.z * v_3, row_weights_2.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_2.w * v_3, row_weights_2.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_3.x * v_4, row_weights_3.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_3.y * v_4, row_weights_3.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_3.z * v_4, row_weights_3.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_3.w * v_4, row_weights_3.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_4.x * v_5, row_weights_4.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_4.y * v_5, row_weights_4.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_4.z * v_5, row_weights_4.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_4.w * v_5, row_weights_4.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_5.x * v_6, row_weights_5.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_5.y * v_6, row_weights_5.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_5.z * v_6, row_weights_5.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_5.w * v_6, row_weights_5.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_6.x * v_7, row_weights_6.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_6.y * v_7, row_weights_6.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_6.z * v_7, row_weights_6.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_6.w * v_7, row_weights_6.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_7.x * v_8, row_weights_7.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_7.y * v_8, row_weights_7.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_7.z * v_8, row_weights_7.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_7.w * v_8, row_weights_7.w != 0.0);
-        }
+        let row_weights = weights[(lane >> 5u) * 16u];
+        sum_0 += select(vec4f(0.0), row_weights.x * v_, row_weights.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights.y * v_, row_weights.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights.z * v_, row_weights.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights.w * v_, row_weights.w != 0.0);
+        let row_weights_ = weights[(lane >> 5u) * 16u + 1u];
+        sum_0 += select(vec4f(0.0), row_weights_.x * v_2, row_weights_.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_.y * v_2, row_weights_.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_.z * v_2, row_weights_.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_.w * v_2, row_weights_.w != 0.0);
+        let row_weights_2 = weights[(lane >> 5u) * 16u + 2u];
+        sum_0 += select(vec4f(0.0), row_weights_2.x * v_3, row_weights_2.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_2.y * v_3, row_weights_2.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_2.z * v_3, row_weights_2.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_2.w * v_3, row_weights_2.w != 0.0);
+        let row_weights_3 = weights[(lane >> 5u) * 16u + 3u];
+        sum_0 += select(vec4f(0.0), row_weights_3.x * v_4, row_weights_3.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_3.y * v_4, row_weights_3.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_3.z * v_4, row_weights_3.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_3.w * v_4, row_weights_3.w != 0.0);
+        let row_weights_4 = weights[(lane >> 5u) * 16u + 4u];
+        sum_0 += select(vec4f(0.0), row_weights_4.x * v_5, row_weights_4.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_4.y * v_5, row_weights_4.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_4.z * v_5, row_weights_4.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_4.w * v_5, row_weights_4.w != 0.0);
+        let row_weights_5 = weights[(lane >> 5u) * 16u + 5u];
+        sum_0 += select(vec4f(0.0), row_weights_5.x * v_6, row_weights_5.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_5.y * v_6, row_weights_5.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_5.z * v_6, row_weights_5.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_5.w * v_6, row_weights_5.w != 0.0);
+        let row_weights_6 = weights[(lane >> 5u) * 16u + 6u];
+        sum_0 += select(vec4f(0.0), row_weights_6.x * v_7, row_weights_6.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_6.y * v_7, row_weights_6.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_6.z * v_7, row_weights_6.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_6.w * v_7, row_weights_6.w != 0.0);
+        let row_weights_7 = weights[(lane >> 5u) * 16u + 7u];
+        sum_0 += select(vec4f(0.0), row_weights_7.x * v_8, row_weights_7.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_7.y * v_8, row_weights_7.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_7.z * v_8, row_weights_7.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_7.w * v_8, row_weights_7.w != 0.0);
+        let row_weights_8 = weights[(lane >> 5u) * 16u + 8u];
+        sum_0 += select(vec4f(0.0), row_weights_8.x * v_9, row_weights_8.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_8.y * v_9, row_weights_8.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_8.z * v_9, row_weights_8.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_8.w * v_9, row_weights_8.w != 0.0);
+        let row_weights_9 = weights[(lane >> 5u) * 16u + 9u];
+        sum_0 += select(vec4f(0.0), row_weights_9.x * v_10, row_weights_9.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_9.y * v_10, row_weights_9.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_9.z * v_10, row_weights_9.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_9.w * v_10, row_weights_9.w != 0.0);
+        let row_weights_10 = weights[(lane >> 5u) * 16u + 10u];
+        sum_0 += select(vec4f(0.0), row_weights_10.x * v_11, row_weights_10.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_10.y * v_11, row_weights_10.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_10.z * v_11, row_weights_10.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_10.w * v_11, row_weights_10.w != 0.0);
+        let row_weights_11 = weights[(lane >> 5u) * 16u + 11u];
+        sum_0 += select(vec4f(0.0), row_weights_11.x * v_12, row_weights_11.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_11.y * v_12, row_weights_11.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_11.z * v_12, row_weights_11.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_11.w * v_12, row_weights_11.w != 0.0);
+        let row_weights_12 = weights[(lane >> 5u) * 16u + 12u];
+        sum_0 += select(vec4f(0.0), row_weights_12.x * v_13, row_weights_12.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_12.y * v_13, row_weights_12.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_12.z * v_13, row_weights_12.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_12.w * v_13, row_weights_12.w != 0.0);
+        let row_weights_13 = weights[(lane >> 5u) * 16u + 13u];
+        sum_0 += select(vec4f(0.0), row_weights_13.x * v_14, row_weights_13.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_13.y * v_14, row_weights_13.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_13.z * v_14, row_weights_13.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_13.w * v_14, row_weights_13.w != 0.0);
+        let row_weights_14 = weights[(lane >> 5u) * 16u + 14u];
+        sum_0 += select(vec4f(0.0), row_weights_14.x * v_15, row_weights_14.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_14.y * v_15, row_weights_14.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_14.z * v_15, row_weights_14.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_14.w * v_15, row_weights_14.w != 0.0);
+        let row_weights_15 = weights[(lane >> 5u) * 16u + 15u];
+        sum_0 += select(vec4f(0.0), row_weights_15.x * v_16, row_weights_15.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_15.y * v_16, row_weights_15.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_15.z * v_16, row_weights_15.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_15.w * v_16, row_weights_15.w != 0.0);
         workgroupBarrier();
     }
 
-    weights[lane] = total_;
+    if (lane < 64u) {
+        weights[lane] = total_;
+    }
     workgroupBarrier();
-    if (lane < 32u) {
+    if (lane < 16u) {
         maxima[lane] = weights[lane * 4u] + weights[lane * 4u + 1u] + weights[lane * 4u + 2u] + weights[lane * 4u + 3u];
     }
     workgroupBarrier();
     var row_totals = vec4f(0.0);
-    for (var number_2 = 0u; number_2 < 32u; number_2 += 8u) {
-        row_totals += maxima[number_2];
-        row_totals += maxima[number_2 + 1u];
-        row_totals += maxima[number_2 + 2u];
-        row_totals += maxima[number_2 + 3u];
-        row_totals += maxima[number_2 + 4u];
-        row_totals += maxima[number_2 + 5u];
-        row_totals += maxima[number_2 + 6u];
-        row_totals += maxima[number_2 + 7u];
+    for (var number_ = 0u; number_ < 16u; number_ += 8u) {
+        row_totals += maxima[number_];
+        row_totals += maxima[number_ + 1u];
+        row_totals += maxima[number_ + 2u];
+        row_totals += maxima[number_ + 3u];
+        row_totals += maxima[number_ + 4u];
+        row_totals += maxima[number_ + 5u];
+        row_totals += maxima[number_ + 6u];
+        row_totals += maxima[number_ + 7u];
     }
     products[lane] = sum_0;
     products[lane + 128u] = sum_1;
@@ -276,7 +322,7 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let parts = max(min((512u + max((u.h + max(u.h / u.r, 1u) - 1u) / max(u.h / u.r, 1u) * ((u.s * max(u.h / u.r, 1u) + 3u) >> 2u) * ((u.e + 127u) >> 7u), 1u) - 1u) / max((u.h + max(u.h / u.r, 1u) - 1u) / max(u.h / u.r, 1u) * ((u.s * max(u.h / u.r, 1u) + 3u) >> 2u) * ((u.e + 127u) >> 7u), 1u), (u.t + 127u) >> 7u), 1u);
+    let parts = max(min((512u + max((u.h + max(u.h / u.r, 1u) - 1u) / max(u.h / u.r, 1u) * ((u.s * max(u.h / u.r, 1u) + 3u) >> 2u) * ((u.e + 127u) >> 7u), 1u) - 1u) / max((u.h + max(u.h / u.r, 1u) - 1u) / max(u.h / u.r, 1u) * ((u.s * max(u.h / u.r, 1u) + 3u) >> 2u) * ((u.e + 127u) >> 7u), 1u), (u.t + 63u) >> 6u), 1u);
     let group = workgroup.y * grid.x + workgroup.x;
     let tile = group / parts;
     let part = group % parts;
@@ -319,15 +365,43 @@ fn edge(
     var sum_2: vec4f;
     var sum_3: vec4f;
 
-    for (var first_key = part * 128u; first_key < end; first_key += 128u * parts) {
+    for (var first_key = part * 64u; first_key < end; first_key += 64u * parts) {
+        let value_key = min(first_key + (lane >> 5u) * 16u, end - 1u);
+        let v_ = vec4f(v_edge[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_ = min(first_key + ((lane >> 5u) * 16u + 1u), end - 1u);
+        let v_2 = vec4f(v_edge[(value_key_ * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_ * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_ * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_ * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_2 = min(first_key + ((lane >> 5u) * 16u + 2u), end - 1u);
+        let v_3 = vec4f(v_edge[(value_key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_3 = min(first_key + ((lane >> 5u) * 16u + 3u), end - 1u);
+        let v_4 = vec4f(v_edge[(value_key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_4 = min(first_key + ((lane >> 5u) * 16u + 4u), end - 1u);
+        let v_5 = vec4f(v_edge[(value_key_4 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_4 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_4 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_4 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_5 = min(first_key + ((lane >> 5u) * 16u + 5u), end - 1u);
+        let v_6 = vec4f(v_edge[(value_key_5 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_5 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_5 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_5 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_6 = min(first_key + ((lane >> 5u) * 16u + 6u), end - 1u);
+        let v_7 = vec4f(v_edge[(value_key_6 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_6 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_6 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_6 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_7 = min(first_key + ((lane >> 5u) * 16u + 7u), end - 1u);
+        let v_8 = vec4f(v_edge[(value_key_7 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_7 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_7 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_7 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_8 = min(first_key + ((lane >> 5u) * 16u + 8u), end - 1u);
+        let v_9 = vec4f(v_edge[(value_key_8 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_8 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_8 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_8 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_9 = min(first_key + ((lane >> 5u) * 16u + 9u), end - 1u);
+        let v_10 = vec4f(v_edge[(value_key_9 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_9 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_9 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_9 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_10 = min(first_key + ((lane >> 5u) * 16u + 10u), end - 1u);
+        let v_11 = vec4f(v_edge[(value_key_10 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_10 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_10 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_10 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_11 = min(first_key + ((lane >> 5u) * 16u + 11u), end - 1u);
+        let v_12 = vec4f(v_edge[(value_key_11 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_11 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_11 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_11 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_12 = min(first_key + ((lane >> 5u) * 16u + 12u), end - 1u);
+        let v_13 = vec4f(v_edge[(value_key_12 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_12 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_12 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_12 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_13 = min(first_key + ((lane >> 5u) * 16u + 13u), end - 1u);
+        let v_14 = vec4f(v_edge[(value_key_13 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_13 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_13 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_13 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_14 = min(first_key + ((lane >> 5u) * 16u + 14u), end - 1u);
+        let v_15 = vec4f(v_edge[(value_key_14 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_14 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_14 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_14 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+        let value_key_15 = min(first_key + ((lane >> 5u) * 16u + 15u), end - 1u);
+        let v_16 = vec4f(v_edge[(value_key_15 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_15 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_15 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_15 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
         let key_0 = min(first_key + (lane >> 2u), u.t - 1u);
         var dot_0 = vec4f(0.0);
         let key_1 = min(first_key + ((lane >> 2u) + 32u), u.t - 1u);
         var dot_1 = vec4f(0.0);
-        let key_2 = min(first_key + ((lane >> 2u) + 64u), u.t - 1u);
-        var dot_2 = vec4f(0.0);
-        let key_3 = min(first_key + ((lane >> 2u) + 96u), u.t - 1u);
-        var dot_3 = vec4f(0.0);
         for (var p = lane & 3u; p < u.d; p += 8u) {
             let q_0 = q_edge[(query_0 * u.h + near_head_0) * u.d + p];
             let q_1 = q_edge[(query_1 * u.h + near_head_1) * u.d + p];
@@ -335,8 +409,6 @@ fn edge(
             let q_3 = q_edge[(query_3 * u.h + near_head_3) * u.d + p];
             let k_0 = k_edge[(key_0 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p];
             let k_1 = k_edge[(key_1 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p];
-            let k_2 = k_edge[(key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p];
-            let k_3 = k_edge[(key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p];
             let p_ = select(p, p + 4u, p + 4u < u.d);
             let q_0_ = q_edge[(query_0 * u.h + near_head_0) * u.d + p_];
             let q_1_ = q_edge[(query_1 * u.h + near_head_1) * u.d + p_];
@@ -344,33 +416,27 @@ fn edge(
             let q_3_ = q_edge[(query_3 * u.h + near_head_3) * u.d + p_];
             let k_0_ = k_edge[(key_0 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p_];
             let k_1_ = k_edge[(key_1 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p_];
-            let k_2_ = k_edge[(key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p_];
-            let k_3_ = k_edge[(key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p_];
             dot_0 += vec4f(q_0 * k_0, q_1 * k_0, q_2 * k_0, q_3 * k_0);
             dot_1 += vec4f(q_0 * k_1, q_1 * k_1, q_2 * k_1, q_3 * k_1);
-            dot_2 += vec4f(q_0 * k_2, q_1 * k_2, q_2 * k_2, q_3 * k_2);
-            dot_3 += vec4f(q_0 * k_3, q_1 * k_3, q_2 * k_3, q_3 * k_3);
             dot_0 += select(vec4f(0.0), vec4f(q_0_ * k_0_, q_1_ * k_0_, q_2_ * k_0_, q_3_ * k_0_), p + 4u < u.d);
             dot_1 += select(vec4f(0.0), vec4f(q_0_ * k_1_, q_1_ * k_1_, q_2_ * k_1_, q_3_ * k_1_), p + 4u < u.d);
-            dot_2 += select(vec4f(0.0), vec4f(q_0_ * k_2_, q_1_ * k_2_, q_2_ * k_2_, q_3_ * k_2_), p + 4u < u.d);
-            dot_3 += select(vec4f(0.0), vec4f(q_0_ * k_3_, q_1_ * k_3_, q_2_ * k_3_, q_3_ * k_3_), p + 4u < u.d);
         }
         products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
         products[((lane >> 2u) + 32u) * 4u + (lane & 3u)] = dot_1;
-        products[((lane >> 2u) + 64u) * 4u + (lane & 3u)] = dot_2;
-        products[((lane >> 2u) + 96u) * 4u + (lane & 3u)] = dot_3;
         workgroupBarrier();
         let own_key = min(first_key + lane, u.t - 1u);
-        let product_ = products[lane * 4u] + products[lane * 4u + 1u] + (products[lane * 4u + 2u] + products[lane * 4u + 3u]);
-        let score = select(vec4f(-infinity()), vec4f(select(-infinity(), u.scale * product_.x, i32(own_key) <= at[0u] + i32(query_0)), select(-infinity(), u.scale * product_.y, i32(own_key) <= at[0u] + i32(query_1)), select(-infinity(), u.scale * product_.z, i32(own_key) <= at[0u] + i32(query_2)), select(-infinity(), u.scale * product_.w, i32(own_key) <= at[0u] + i32(query_3))), first_key + lane < u.t);
-        weights[lane] = score;
+        let product_ = products[min(lane, 63u) * 4u] + products[min(lane, 63u) * 4u + 1u] + (products[min(lane, 63u) * 4u + 2u] + products[min(lane, 63u) * 4u + 3u]);
+        let score = select(vec4f(-infinity()), vec4f(select(-infinity(), u.scale * product_.x, i32(own_key) <= at[0u] + i32(query_0)), select(-infinity(), u.scale * product_.y, i32(own_key) <= at[0u] + i32(query_1)), select(-infinity(), u.scale * product_.z, i32(own_key) <= at[0u] + i32(query_2)), select(-infinity(), u.scale * product_.w, i32(own_key) <= at[0u] + i32(query_3))), lane < 64u && first_key + lane < u.t);
+        if (lane < 64u) {
+            weights[lane] = score;
+        }
         workgroupBarrier();
-        if (lane < 32u) {
+        if (lane < 16u) {
             maxima[lane] = max(max(weights[lane * 4u], weights[lane * 4u + 1u]), max(weights[lane * 4u + 2u], weights[lane * 4u + 3u]));
         }
         workgroupBarrier();
         var raised = top_;
-        for (var number = 0u; number < 32u; number += 8u) {
+        for (var number = 0u; number < 16u; number += 8u) {
             raised = max(raised, maxima[number]);
             raised = max(raised, maxima[number + 1u]);
             raised = max(raised, maxima[number + 2u]);
@@ -384,89 +450,115 @@ fn edge(
         let weight_ = exp(score - raised) * share;
         top_ = raised;
         total_ = total_ * scale + weight_;
-        weights[lane] = weight_;
+        if (lane < 64u) {
+            weights[lane] = weight_;
+        }
         workgroupBarrier();
         sum_0 *= scale.x;
         sum_1 *= scale.y;
         sum_2 *= scale.z;
         sum_3 *= scale.w;
-        for (var number_ = 0u; number_ < 32u; number_ += 8u) {
-            let value_key = min(first_key + ((lane >> 5u) * 32u + number_), end - 1u);
-            let row_weights = weights[(lane >> 5u) * 32u + number_];
-            let v_ = vec4f(v_edge[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
-            let value_key_ = min(first_key + ((lane >> 5u) * 32u + (number_ + 1u)), end - 1u);
-            let row_weights_ = weights[(lane >> 5u) * 32u + (number_ + 1u)];
-            let v_2 = vec4f(v_edge[(value_key_ * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_ * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_ * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_ * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
-            let value_key_2 = min(first_key + ((lane >> 5u) * 32u + (number_ + 2u)), end - 1u);
-            let row_weights_2 = weights[(lane >> 5u) * 32u + (number_ + 2u)];
-            let v_3 = vec4f(v_edge[(value_key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_2 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
-            let value_key_3 = min(first_key + ((lane >> 5u) * 32u + (number_ + 3u)), end - 1u);
-            let row_weights_3 = weights[(lane >> 5u) * 32u + (number_ + 3u)];
-            let v_4 = vec4f(v_edge[(value_key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_3 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
-            let value_key_4 = min(first_key + ((lane >> 5u) * 32u + (number_ + 4u)), end - 1u);
-            let row_weights_4 = weights[(lane >> 5u) * 32u + (number_ + 4u)];
-            let v_5 = vec4f(v_edge[(value_key_4 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_4 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_4 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_4 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
-            let value_key_5 = min(first_key + ((lane >> 5u) * 32u + (number_ + 5u)), end - 1u);
-            let row_weights_5 = weights[(lane >> 5u) * 32u + (number_ + 5u)];
-            let v_6 = vec4f(v_edge[(value_key_5 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_5 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_5 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_5 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
-            let value_key_6 = min(first_key + ((lane >> 5u) * 32u + (number_ + 6u)), end - 1u);
-            let row_weights_6 = weights[(lane >> 5u) * 32u + (number_ + 6u)];
-            let v_7 = vec4f(v_edge[(value_key_6 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_6 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_6 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_6 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
-            let value_key_7 = min(first_key + ((lane >> 5u) * 32u + (number_ + 7u)), end - 1u);
-            let row_weights_7 = weights[(lane >> 5u) * 32u + (number_ + 7u)];
-            let v_8 = vec4f(v_edge[(value_key_7 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[(value_key_7 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[(value_key_7 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[(value_key_7 * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
-            sum_0 += select(vec4f(0.0), row_weights.x * v_, row_weights.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights.y * v_, row_weights.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights.z * v_, row_weights.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights.w * v_, row_weights.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_.x * v_2, row_weights_.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_.y * v_2, row_weights_.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_.z * v_2, row_weights_.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_.w * v_2, row_weights_.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_2.x * v_3, row_weights_2.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_2.y * v_3, row_weights_2.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_2.z * v_3, row_weights_2.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_2.w * v_3, row_weights_2.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_3.x * v_4, row_weights_3.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_3.y * v_4, row_weights_3.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_3.z * v_4, row_weights_3.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_3.w * v_4, row_weights_3.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_4.x * v_5, row_weights_4.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_4.y * v_5, row_weights_4.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_4.z * v_5, row_weights_4.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_4.w * v_5, row_weights_4.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_5.x * v_6, row_weights_5.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_5.y * v_6, row_weights_5.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_5.z * v_6, row_weights_5.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_5.w * v_6, row_weights_5.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_6.x * v_7, row_weights_6.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_6.y * v_7, row_weights_6.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_6.z * v_7, row_weights_6.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_6.w * v_7, row_weights_6.w != 0.0);
-            sum_0 += select(vec4f(0.0), row_weights_7.x * v_8, row_weights_7.x != 0.0);
-            sum_1 += select(vec4f(0.0), row_weights_7.y * v_8, row_weights_7.y != 0.0);
-            sum_2 += select(vec4f(0.0), row_weights_7.z * v_8, row_weights_7.z != 0.0);
-            sum_3 += select(vec4f(0.0), row_weights_7.w * v_8, row_weights_7.w != 0.0);
-        }
+        let row_weights = weights[(lane >> 5u) * 16u];
+        sum_0 += select(vec4f(0.0), row_weights.x * v_, row_weights.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights.y * v_, row_weights.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights.z * v_, row_weights.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights.w * v_, row_weights.w != 0.0);
+        let row_weights_ = weights[(lane >> 5u) * 16u + 1u];
+        sum_0 += select(vec4f(0.0), row_weights_.x * v_2, row_weights_.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_.y * v_2, row_weights_.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_.z * v_2, row_weights_.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_.w * v_2, row_weights_.w != 0.0);
+        let row_weights_2 = weights[(lane >> 5u) * 16u + 2u];
+        sum_0 += select(vec4f(0.0), row_weights_2.x * v_3, row_weights_2.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_2.y * v_3, row_weights_2.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_2.z * v_3, row_weights_2.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_2.w * v_3, row_weights_2.w != 0.0);
+        let row_weights_3 = weights[(lane >> 5u) * 16u + 3u];
+        sum_0 += select(vec4f(0.0), row_weights_3.x * v_4, row_weights_3.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_3.y * v_4, row_weights_3.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_3.z * v_4, row_weights_3.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_3.w * v_4, row_weights_3.w != 0.0);
+        let row_weights_4 = weights[(lane >> 5u) * 16u + 4u];
+        sum_0 += select(vec4f(0.0), row_weights_4.x * v_5, row_weights_4.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_4.y * v_5, row_weights_4.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_4.z * v_5, row_weights_4.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_4.w * v_5, row_weights_4.w != 0.0);
+        let row_weights_5 = weights[(lane >> 5u) * 16u + 5u];
+        sum_0 += select(vec4f(0.0), row_weights_5.x * v_6, row_weights_5.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_5.y * v_6, row_weights_5.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_5.z * v_6, row_weights_5.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_5.w * v_6, row_weights_5.w != 0.0);
+        let row_weights_6 = weights[(lane >> 5u) * 16u + 6u];
+        sum_0 += select(vec4f(0.0), row_weights_6.x * v_7, row_weights_6.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_6.y * v_7, row_weights_6.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_6.z * v_7, row_weights_6.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_6.w * v_7, row_weights_6.w != 0.0);
+        let row_weights_7 = weights[(lane >> 5u) * 16u + 7u];
+        sum_0 += select(vec4f(0.0), row_weights_7.x * v_8, row_weights_7.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_7.y * v_8, row_weights_7.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_7.z * v_8, row_weights_7.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_7.w * v_8, row_weights_7.w != 0.0);
+        let row_weights_8 = weights[(lane >> 5u) * 16u + 8u];
+        sum_0 += select(vec4f(0.0), row_weights_8.x * v_9, row_weights_8.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_8.y * v_9, row_weights_8.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_8.z * v_9, row_weights_8.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_8.w * v_9, row_weights_8.w != 0.0);
+        let row_weights_9 = weights[(lane >> 5u) * 16u + 9u];
+        sum_0 += select(vec4f(0.0), row_weights_9.x * v_10, row_weights_9.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_9.y * v_10, row_weights_9.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_9.z * v_10, row_weights_9.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_9.w * v_10, row_weights_9.w != 0.0);
+        let row_weights_10 = weights[(lane >> 5u) * 16u + 10u];
+        sum_0 += select(vec4f(0.0), row_weights_10.x * v_11, row_weights_10.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_10.y * v_11, row_weights_10.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_10.z * v_11, row_weights_10.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_10.w * v_11, row_weights_10.w != 0.0);
+        let row_weights_11 = weights[(lane >> 5u) * 16u + 11u];
+        sum_0 += select(vec4f(0.0), row_weights_11.x * v_12, row_weights_11.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_11.y * v_12, row_weights_11.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_11.z * v_12, row_weights_11.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_11.w * v_12, row_weights_11.w != 0.0);
+        let row_weights_12 = weights[(lane >> 5u) * 16u + 12u];
+        sum_0 += select(vec4f(0.0), row_weights_12.x * v_13, row_weights_12.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_12.y * v_13, row_weights_12.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_12.z * v_13, row_weights_12.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_12.w * v_13, row_weights_12.w != 0.0);
+        let row_weights_13 = weights[(lane >> 5u) * 16u + 13u];
+        sum_0 += select(vec4f(0.0), row_weights_13.x * v_14, row_weights_13.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_13.y * v_14, row_weights_13.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_13.z * v_14, row_weights_13.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_13.w * v_14, row_weights_13.w != 0.0);
+        let row_weights_14 = weights[(lane >> 5u) * 16u + 14u];
+        sum_0 += select(vec4f(0.0), row_weights_14.x * v_15, row_weights_14.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_14.y * v_15, row_weights_14.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_14.z * v_15, row_weights_14.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_14.w * v_15, row_weights_14.w != 0.0);
+        let row_weights_15 = weights[(lane >> 5u) * 16u + 15u];
+        sum_0 += select(vec4f(0.0), row_weights_15.x * v_16, row_weights_15.x != 0.0);
+        sum_1 += select(vec4f(0.0), row_weights_15.y * v_16, row_weights_15.y != 0.0);
+        sum_2 += select(vec4f(0.0), row_weights_15.z * v_16, row_weights_15.z != 0.0);
+        sum_3 += select(vec4f(0.0), row_weights_15.w * v_16, row_weights_15.w != 0.0);
         workgroupBarrier();
     }
 
-    weights[lane] = total_;
+    if (lane < 64u) {
+        weights[lane] = total_;
+    }
     workgroupBarrier();
-    if (lane < 32u) {
+    if (lane < 16u) {
         maxima[lane] = weights[lane * 4u] + weights[lane * 4u + 1u] + weights[lane * 4u + 2u] + weights[lane * 4u + 3u];
     }
     workgroupBarrier();
     var row_totals = vec4f(0.0);
-    for (var number_2 = 0u; number_2 < 32u; number_2 += 8u) {
-        row_totals += maxima[number_2];
-        row_totals += maxima[number_2 + 1u];
-        row_totals += maxima[number_2 + 2u];
-        row_totals += maxima[number_2 + 3u];
-        row_totals += maxima[number_2 + 4u];
-        row_totals += maxima[number_2 + 5u];
-        row_totals += maxima[number_2 + 6u];
-        row_totals += maxima[number_2 + 7u];
+    for (var number_ = 0u; number_ < 16u; number_ += 8u) {
+        row_totals += maxima[number_];
+        row_totals += maxima[number_ + 1u];
+        row_totals += maxima[number_ + 2u];
+        row_totals += maxima[number_ + 3u];
+        row_totals += maxima[number_ + 4u];
+        row_totals += maxima[number_ + 5u];
+        row_totals += maxima[number_ + 6u];
+        row_totals += maxima[number_ + 7u];
     }
     products[lane] = sum_0;
     products[lane + 128u] = sum_1;

@@ -466,6 +466,8 @@ fn edge(
         return;
     }
     var top_max_part = i32(-2147483648);
+    var total_part = 0.0;
+    var total_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.n; j += 4096u) {
         let j1 = j + 512u;
         let j2 = j + 1024u;
@@ -525,71 +527,36 @@ fn edge(
         if (j7 < u.n) {
             top_max_part = max(top_max_part, max_rank(logits7));
         }
+        let raised = max_value(max(top_max_part, i32(-2139095040)));
+        total_part *= exp(total_top - raised);
+        total_top = raised;
+        total_part += exp(logits0 - total_top);
+        if (j1 < u.n) {
+            total_part += exp(logits1 - total_top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(logits2 - total_top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(logits3 - total_top);
+        }
+        if (j4 < u.n) {
+            total_part += exp(logits4 - total_top);
+        }
+        if (j5 < u.n) {
+            total_part += exp(logits5 - total_top);
+        }
+        if (j6 < u.n) {
+            total_part += exp(logits6 - total_top);
+        }
+        if (j7 < u.n) {
+            total_part += exp(logits7 - total_top);
+        }
     }
     let top_max = row_max(top_max_part, lane);
     let top = max_value(top_max);
-    var total_part = 0.0;
-    for (var j = lane; j < u.n; j += 4096u) {
-        let j1 = j + 512u;
-        let j2 = j + 1024u;
-        let j3 = j + 1536u;
-        let j4 = j + 2048u;
-        let j5 = j + 2560u;
-        let j6 = j + 3072u;
-        let j7 = j + 3584u;
-        let logits0 = logits[i * u.n + j];
-        var logits1: f32;
-        if (j1 < u.n) {
-            logits1 = logits[i * u.n + j1];
-        }
-        var logits2: f32;
-        if (j2 < u.n) {
-            logits2 = logits[i * u.n + j2];
-        }
-        var logits3: f32;
-        if (j3 < u.n) {
-            logits3 = logits[i * u.n + j3];
-        }
-        var logits4: f32;
-        if (j4 < u.n) {
-            logits4 = logits[i * u.n + j4];
-        }
-        var logits5: f32;
-        if (j5 < u.n) {
-            logits5 = logits[i * u.n + j5];
-        }
-        var logits6: f32;
-        if (j6 < u.n) {
-            logits6 = logits[i * u.n + j6];
-        }
-        var logits7: f32;
-        if (j7 < u.n) {
-            logits7 = logits[i * u.n + j7];
-        }
-        total_part += exp(logits0 - top);
-        if (j1 < u.n) {
-            total_part += exp(logits1 - top);
-        }
-        if (j2 < u.n) {
-            total_part += exp(logits2 - top);
-        }
-        if (j3 < u.n) {
-            total_part += exp(logits3 - top);
-        }
-        if (j4 < u.n) {
-            total_part += exp(logits4 - top);
-        }
-        if (j5 < u.n) {
-            total_part += exp(logits5 - top);
-        }
-        if (j6 < u.n) {
-            total_part += exp(logits6 - top);
-        }
-        if (j7 < u.n) {
-            total_part += exp(logits7 - top);
-        }
-    }
-    let total = row_sum(total_part, lane);
+    let total_scaled = select(0.0, total_part * exp(total_top - top), lane < u.n);
+    let total = row_sum(total_scaled, lane);
     let loss_new = log(total) - (logits[i * u.n + min(labels[i], u.n - 1u)] - top);
     if (lane == 0u) {
         loss[i] = loss_new;

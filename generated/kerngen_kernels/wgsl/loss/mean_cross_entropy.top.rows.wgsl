@@ -23,6 +23,12 @@ fn max_rank4(x: vec4f) -> vec4i {
     return select(rank, vec4i(0x7fffffff), nan);
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value4(rank: vec4i) -> vec4f {
+    let known = max(rank, vec4i(-2139095041));
+    return bitcast<vec4f>(known ^ ((known >> vec4u(31u)) & vec4i(0x7fffffff)));
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
@@ -83,6 +89,8 @@ fn main(
         return;
     }
     var top_new_max_part = vec4i(i32(-2147483648));
+    var total_new_part = vec4f(0.0);
+    var total_new_top = vec4f(-3.4028234663852886e+38);
     for (var j = lane * 4u; j < u.n; j += 4096u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
@@ -110,39 +118,24 @@ fn main(
         if (j3 < u.n) {
             top_new_max_part = max(top_new_max_part, max_rank4(logits3));
         }
+        let raised = max_value4(max(top_new_max_part, vec4i(i32(-2139095040))));
+        total_new_part *= exp(total_new_top - raised);
+        total_new_top = raised;
+        total_new_part += exp(logits0 - total_new_top);
+        if (j1 < u.n) {
+            total_new_part += exp(logits1 - total_new_top);
+        }
+        if (j2 < u.n) {
+            total_new_part += exp(logits2 - total_new_top);
+        }
+        if (j3 < u.n) {
+            total_new_part += exp(logits3 - total_new_top);
+        }
     }
     let top_new_max = row_max(max(max(top_new_max_part.x, top_new_max_part.y), max(top_new_max_part.z, top_new_max_part.w)), lane);
     let top_new = max_value(top_new_max);
-    var total_new_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 4096u) {
-        let j1 = j + 1024u;
-        let j2 = j + 2048u;
-        let j3 = j + 3072u;
-        let logits0 = logits[(i * u.n + j) >> 2u];
-        var logits1: vec4f;
-        if (j1 < u.n) {
-            logits1 = logits[(i * u.n + j1) >> 2u];
-        }
-        var logits2: vec4f;
-        if (j2 < u.n) {
-            logits2 = logits[(i * u.n + j2) >> 2u];
-        }
-        var logits3: vec4f;
-        if (j3 < u.n) {
-            logits3 = logits[(i * u.n + j3) >> 2u];
-        }
-        total_new_part += exp(logits0 - top_new);
-        if (j1 < u.n) {
-            total_new_part += exp(logits1 - top_new);
-        }
-        if (j2 < u.n) {
-            total_new_part += exp(logits2 - top_new);
-        }
-        if (j3 < u.n) {
-            total_new_part += exp(logits3 - top_new);
-        }
-    }
-    let total_new = row_sum(total_new_part.x + total_new_part.y + (total_new_part.z + total_new_part.w), lane);
+    let total_new_scaled = select(vec4f(0.0), total_new_part * exp(total_new_top - top_new), lane * 4u < u.n);
+    let total_new = row_sum(total_new_scaled.x + total_new_scaled.y + (total_new_scaled.z + total_new_scaled.w), lane);
     if (lane == 0u) {
         top[i] = top_new;
         total[i] = total_new;
@@ -1034,6 +1027,8 @@ fn edge(
         return;
     }
     var top_new_max_part = i32(-2147483648);
+    var total_new_part = 0.0;
+    var total_new_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.n; j += 2048u) {
         let j1 = j + 256u;
         let j2 = j + 512u;
@@ -1093,71 +1088,36 @@ fn edge(
         if (j7 < u.n) {
             top_new_max_part = max(top_new_max_part, max_rank(logits7));
         }
+        let raised = max_value(max(top_new_max_part, i32(-2139095040)));
+        total_new_part *= exp(total_new_top - raised);
+        total_new_top = raised;
+        total_new_part += exp(logits0 - total_new_top);
+        if (j1 < u.n) {
+            total_new_part += exp(logits1 - total_new_top);
+        }
+        if (j2 < u.n) {
+            total_new_part += exp(logits2 - total_new_top);
+        }
+        if (j3 < u.n) {
+            total_new_part += exp(logits3 - total_new_top);
+        }
+        if (j4 < u.n) {
+            total_new_part += exp(logits4 - total_new_top);
+        }
+        if (j5 < u.n) {
+            total_new_part += exp(logits5 - total_new_top);
+        }
+        if (j6 < u.n) {
+            total_new_part += exp(logits6 - total_new_top);
+        }
+        if (j7 < u.n) {
+            total_new_part += exp(logits7 - total_new_top);
+        }
     }
     let top_new_max = row_max(top_new_max_part, lane);
     let top_new = max_value(top_new_max);
-    var total_new_part = 0.0;
-    for (var j = lane; j < u.n; j += 2048u) {
-        let j1 = j + 256u;
-        let j2 = j + 512u;
-        let j3 = j + 768u;
-        let j4 = j + 1024u;
-        let j5 = j + 1280u;
-        let j6 = j + 1536u;
-        let j7 = j + 1792u;
-        let logits0 = logits_edge_upto16[i * u.n + j];
-        var logits1: f32;
-        if (j1 < u.n) {
-            logits1 = logits_edge_upto16[i * u.n + j1];
-        }
-        var logits2: f32;
-        if (j2 < u.n) {
-            logits2 = logits_edge_upto16[i * u.n + j2];
-        }
-        var logits3: f32;
-        if (j3 < u.n) {
-            logits3 = logits_edge_upto16[i * u.n + j3];
-        }
-        var logits4: f32;
-        if (j4 < u.n) {
-            logits4 = logits_edge_upto16[i * u.n + j4];
-        }
-        var logits5: f32;
-        if (j5 < u.n) {
-            logits5 = logits_edge_upto16[i * u.n + j5];
-        }
-        var logits6: f32;
-        if (j6 < u.n) {
-            logits6 = logits_edge_upto16[i * u.n + j6];
-        }
-        var logits7: f32;
-        if (j7 < u.n) {
-            logits7 = logits_edge_upto16[i * u.n + j7];
-        }
-        total_new_part += exp(logits0 - top_new);
-        if (j1 < u.n) {
-            total_new_part += exp(logits1 - top_new);
-        }
-        if (j2 < u.n) {
-            total_new_part += exp(logits2 - top_new);
-        }
-        if (j3 < u.n) {
-            total_new_part += exp(logits3 - top_new);
-        }
-        if (j4 < u.n) {
-            total_new_part += exp(logits4 - top_new);
-        }
-        if (j5 < u.n) {
-            total_new_part += exp(logits5 - top_new);
-        }
-        if (j6 < u.n) {
-            total_new_part += exp(logits6 - top_new);
-        }
-        if (j7 < u.n) {
-            total_new_part += exp(logits7 - top_new);
-        }
-    }
-    let total_new = row_sum(total_new_part, lane);
+    let total_new_scaled = select(0.0, total_new_part * exp(total_new_top - top_new), lane < u.n);
+    let total_new = row_sum(total_new_scaled, lane);
     if (lane == 0u) {
         top[i] = top_new;
         total[i] = total_new;

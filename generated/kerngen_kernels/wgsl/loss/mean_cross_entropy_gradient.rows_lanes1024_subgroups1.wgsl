@@ -27,6 +27,12 @@ fn max_rank4(x: vec4f) -> vec4i {
     return select(rank, vec4i(0x7fffffff), nan);
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value4(rank: vec4i) -> vec4f {
+    let known = max(rank, vec4i(-2139095041));
+    return bitcast<vec4f>(known ^ ((known >> vec4u(31u)) & vec4i(0x7fffffff)));
+}
+
 // The maximum over the 1024 lanes of a row: of every subgroup, then of all.
 fn row_max(part: i32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> i32 {
     let own = subgroupMax(part);
@@ -81,6 +87,8 @@ fn main(
         return;
     }
     var top_max_part = vec4i(i32(-2147483648));
+    var total_part = vec4f(0.0);
+    var total_top = vec4f(-3.4028234663852886e+38);
     for (var j = lane * 4u; j < u.n; j += 16384u) {
         let j1 = j + 4096u;
         let j2 = j + 8192u;
@@ -108,39 +116,24 @@ fn main(
         if (j3 < u.n) {
             top_max_part = max(top_max_part, max_rank4(logits3));
         }
+        let raised = max_value4(max(top_max_part, vec4i(i32(-2139095040))));
+        total_part *= exp(total_top - raised);
+        total_top = raised;
+        total_part += exp(logits0 - total_top);
+        if (j1 < u.n) {
+            total_part += exp(logits1 - total_top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(logits2 - total_top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(logits3 - total_top);
+        }
     }
     let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane, subgroup_size, subgroup_lane);
     let top = max_value(top_max);
-    var total_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 16384u) {
-        let j1 = j + 4096u;
-        let j2 = j + 8192u;
-        let j3 = j + 12288u;
-        let logits0 = logits[(i * u.n + j) >> 2u];
-        var logits1: vec4f;
-        if (j1 < u.n) {
-            logits1 = logits[(i * u.n + j1) >> 2u];
-        }
-        var logits2: vec4f;
-        if (j2 < u.n) {
-            logits2 = logits[(i * u.n + j2) >> 2u];
-        }
-        var logits3: vec4f;
-        if (j3 < u.n) {
-            logits3 = logits[(i * u.n + j3) >> 2u];
-        }
-        total_part += exp(logits0 - top);
-        if (j1 < u.n) {
-            total_part += exp(logits1 - top);
-        }
-        if (j2 < u.n) {
-            total_part += exp(logits2 - top);
-        }
-        if (j3 < u.n) {
-            total_part += exp(logits3 - top);
-        }
-    }
-    let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane, subgroup_size, subgroup_lane);
+    let total_scaled = select(vec4f(0.0), total_part * exp(total_top - top), lane * 4u < u.n);
+    let total = row_sum(total_scaled.x + total_scaled.y + (total_scaled.z + total_scaled.w), lane, subgroup_size, subgroup_lane);
     for (var j = lane * 4u; j < u.n; j += 16384u) {
         let j1 = j + 4096u;
         let j2 = j + 8192u;
@@ -840,6 +833,8 @@ fn edge(
         return;
     }
     var top_max_part = i32(-2147483648);
+    var total_part = 0.0;
+    var total_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.n; j += 8192u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
@@ -899,71 +894,36 @@ fn edge(
         if (j7 < u.n) {
             top_max_part = max(top_max_part, max_rank(logits7));
         }
+        let raised = max_value(max(top_max_part, i32(-2139095040)));
+        total_part *= exp(total_top - raised);
+        total_top = raised;
+        total_part += exp(logits0 - total_top);
+        if (j1 < u.n) {
+            total_part += exp(logits1 - total_top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(logits2 - total_top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(logits3 - total_top);
+        }
+        if (j4 < u.n) {
+            total_part += exp(logits4 - total_top);
+        }
+        if (j5 < u.n) {
+            total_part += exp(logits5 - total_top);
+        }
+        if (j6 < u.n) {
+            total_part += exp(logits6 - total_top);
+        }
+        if (j7 < u.n) {
+            total_part += exp(logits7 - total_top);
+        }
     }
     let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
     let top = max_value(top_max);
-    var total_part = 0.0;
-    for (var j = lane; j < u.n; j += 8192u) {
-        let j1 = j + 1024u;
-        let j2 = j + 2048u;
-        let j3 = j + 3072u;
-        let j4 = j + 4096u;
-        let j5 = j + 5120u;
-        let j6 = j + 6144u;
-        let j7 = j + 7168u;
-        let logits0 = logits_edge_upto32768[i * u.n + j];
-        var logits1: f32;
-        if (j1 < u.n) {
-            logits1 = logits_edge_upto32768[i * u.n + j1];
-        }
-        var logits2: f32;
-        if (j2 < u.n) {
-            logits2 = logits_edge_upto32768[i * u.n + j2];
-        }
-        var logits3: f32;
-        if (j3 < u.n) {
-            logits3 = logits_edge_upto32768[i * u.n + j3];
-        }
-        var logits4: f32;
-        if (j4 < u.n) {
-            logits4 = logits_edge_upto32768[i * u.n + j4];
-        }
-        var logits5: f32;
-        if (j5 < u.n) {
-            logits5 = logits_edge_upto32768[i * u.n + j5];
-        }
-        var logits6: f32;
-        if (j6 < u.n) {
-            logits6 = logits_edge_upto32768[i * u.n + j6];
-        }
-        var logits7: f32;
-        if (j7 < u.n) {
-            logits7 = logits_edge_upto32768[i * u.n + j7];
-        }
-        total_part += exp(logits0 - top);
-        if (j1 < u.n) {
-            total_part += exp(logits1 - top);
-        }
-        if (j2 < u.n) {
-            total_part += exp(logits2 - top);
-        }
-        if (j3 < u.n) {
-            total_part += exp(logits3 - top);
-        }
-        if (j4 < u.n) {
-            total_part += exp(logits4 - top);
-        }
-        if (j5 < u.n) {
-            total_part += exp(logits5 - top);
-        }
-        if (j6 < u.n) {
-            total_part += exp(logits6 - top);
-        }
-        if (j7 < u.n) {
-            total_part += exp(logits7 - top);
-        }
-    }
-    let total = row_sum(total_part, lane, subgroup_size, subgroup_lane);
+    let total_scaled = select(0.0, total_part * exp(total_top - top), lane < u.n);
+    let total = row_sum(total_scaled, lane, subgroup_size, subgroup_lane);
     for (var j = lane; j < u.n; j += 8192u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;

@@ -41,7 +41,8 @@ fn main(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(4u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 395u) / 396u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
+    let waves = select(turns * ((tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, tile_rows * tile_columns * 2u <= 396u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;
     }
@@ -559,7 +560,8 @@ fn singly(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(4u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 395u) / 396u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
+    let waves = select(turns * ((tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, tile_rows * tile_columns * 2u <= 396u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;
     }
@@ -1085,7 +1087,8 @@ fn edge(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(4u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 395u) / 396u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
+    let waves = select(turns * ((tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, tile_rows * tile_columns * 2u <= 396u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;
     }

@@ -34,7 +34,8 @@ fn finish(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min((524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K), turns);
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + STREAM - 1u) / STREAM) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + STREAM - 1u) / STREAM);
+    let waves = select(turns * ((tile_rows * tile_columns + STREAM - 1u) / STREAM), (turns * select(4u, 3u, TILE_M * TILE_N >= 4096u) + 4u) / 5u, tile_rows * tile_columns * 2u <= STREAM);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     let which = number / pieces;
     let by_tile = share < turns;
     let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);
@@ -84,7 +85,8 @@ fn finish_edge(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min((524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K), turns);
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + STREAM - 1u) / STREAM) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + STREAM - 1u) / STREAM);
+    let waves = select(turns * ((tile_rows * tile_columns + STREAM - 1u) / STREAM), (turns * select(4u, 3u, TILE_M * TILE_N >= 4096u) + 4u) / 5u, tile_rows * tile_columns * 2u <= STREAM);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     let which = number / pieces;
     let by_tile = share < turns;
     let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);

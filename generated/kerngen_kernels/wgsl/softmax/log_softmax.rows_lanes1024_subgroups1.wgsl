@@ -25,6 +25,12 @@ fn max_rank4(x: vec4f) -> vec4i {
     return select(rank, vec4i(0x7fffffff), nan);
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value4(rank: vec4i) -> vec4f {
+    let known = max(rank, vec4i(-2139095041));
+    return bitcast<vec4f>(known ^ ((known >> vec4u(31u)) & vec4i(0x7fffffff)));
+}
+
 // The maximum over the 1024 lanes of a row: of every subgroup, then of all.
 fn row_max(part: i32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> i32 {
     let own = subgroupMax(part);
@@ -79,6 +85,8 @@ fn main(
         return;
     }
     var top_max_part = vec4i(i32(-2147483648));
+    var total_part = vec4f(0.0);
+    var total_top = vec4f(-3.4028234663852886e+38);
     for (var j = lane * 4u; j < u.n; j += 16384u) {
         let j1 = j + 4096u;
         let j2 = j + 8192u;
@@ -106,39 +114,24 @@ fn main(
         if (j3 < u.n) {
             top_max_part = max(top_max_part, max_rank4(x3));
         }
+        let raised = max_value4(max(top_max_part, vec4i(i32(-2139095040))));
+        total_part *= exp(total_top - raised);
+        total_top = raised;
+        total_part += exp(x0 - total_top);
+        if (j1 < u.n) {
+            total_part += exp(x1 - total_top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(x2 - total_top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(x3 - total_top);
+        }
     }
     let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane, subgroup_size, subgroup_lane);
     let top = max_value(top_max);
-    var total_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 16384u) {
-        let j1 = j + 4096u;
-        let j2 = j + 8192u;
-        let j3 = j + 12288u;
-        let x0 = x[(i * u.n + j) >> 2u];
-        var x1: vec4f;
-        if (j1 < u.n) {
-            x1 = x[(i * u.n + j1) >> 2u];
-        }
-        var x2: vec4f;
-        if (j2 < u.n) {
-            x2 = x[(i * u.n + j2) >> 2u];
-        }
-        var x3: vec4f;
-        if (j3 < u.n) {
-            x3 = x[(i * u.n + j3) >> 2u];
-        }
-        total_part += exp(x0 - top);
-        if (j1 < u.n) {
-            total_part += exp(x1 - top);
-        }
-        if (j2 < u.n) {
-            total_part += exp(x2 - top);
-        }
-        if (j3 < u.n) {
-            total_part += exp(x3 - top);
-        }
-    }
-    let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane, subgroup_size, subgroup_lane);
+    let total_scaled = select(vec4f(0.0), total_part * exp(total_top - top), lane * 4u < u.n);
+    let total = row_sum(total_scaled.x + total_scaled.y + (total_scaled.z + total_scaled.w), lane, subgroup_size, subgroup_lane);
     for (var j = lane * 4u; j < u.n; j += 16384u) {
         let j1 = j + 4096u;
         let j2 = j + 8192u;
@@ -838,6 +831,8 @@ fn edge(
         return;
     }
     var top_max_part = i32(-2147483648);
+    var total_part = 0.0;
+    var total_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.n; j += 8192u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
@@ -897,71 +892,36 @@ fn edge(
         if (j7 < u.n) {
             top_max_part = max(top_max_part, max_rank(x7));
         }
+        let raised = max_value(max(top_max_part, i32(-2139095040)));
+        total_part *= exp(total_top - raised);
+        total_top = raised;
+        total_part += exp(x0 - total_top);
+        if (j1 < u.n) {
+            total_part += exp(x1 - total_top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(x2 - total_top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(x3 - total_top);
+        }
+        if (j4 < u.n) {
+            total_part += exp(x4 - total_top);
+        }
+        if (j5 < u.n) {
+            total_part += exp(x5 - total_top);
+        }
+        if (j6 < u.n) {
+            total_part += exp(x6 - total_top);
+        }
+        if (j7 < u.n) {
+            total_part += exp(x7 - total_top);
+        }
     }
     let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
     let top = max_value(top_max);
-    var total_part = 0.0;
-    for (var j = lane; j < u.n; j += 8192u) {
-        let j1 = j + 1024u;
-        let j2 = j + 2048u;
-        let j3 = j + 3072u;
-        let j4 = j + 4096u;
-        let j5 = j + 5120u;
-        let j6 = j + 6144u;
-        let j7 = j + 7168u;
-        let x0 = x_edge_upto32768[i * u.n + j];
-        var x1: f32;
-        if (j1 < u.n) {
-            x1 = x_edge_upto32768[i * u.n + j1];
-        }
-        var x2: f32;
-        if (j2 < u.n) {
-            x2 = x_edge_upto32768[i * u.n + j2];
-        }
-        var x3: f32;
-        if (j3 < u.n) {
-            x3 = x_edge_upto32768[i * u.n + j3];
-        }
-        var x4: f32;
-        if (j4 < u.n) {
-            x4 = x_edge_upto32768[i * u.n + j4];
-        }
-        var x5: f32;
-        if (j5 < u.n) {
-            x5 = x_edge_upto32768[i * u.n + j5];
-        }
-        var x6: f32;
-        if (j6 < u.n) {
-            x6 = x_edge_upto32768[i * u.n + j6];
-        }
-        var x7: f32;
-        if (j7 < u.n) {
-            x7 = x_edge_upto32768[i * u.n + j7];
-        }
-        total_part += exp(x0 - top);
-        if (j1 < u.n) {
-            total_part += exp(x1 - top);
-        }
-        if (j2 < u.n) {
-            total_part += exp(x2 - top);
-        }
-        if (j3 < u.n) {
-            total_part += exp(x3 - top);
-        }
-        if (j4 < u.n) {
-            total_part += exp(x4 - top);
-        }
-        if (j5 < u.n) {
-            total_part += exp(x5 - top);
-        }
-        if (j6 < u.n) {
-            total_part += exp(x6 - top);
-        }
-        if (j7 < u.n) {
-            total_part += exp(x7 - top);
-        }
-    }
-    let total = row_sum(total_part, lane, subgroup_size, subgroup_lane);
+    let total_scaled = select(0.0, total_part * exp(total_top - top), lane < u.n);
+    let total = row_sum(total_scaled, lane, subgroup_size, subgroup_lane);
     for (var j = lane; j < u.n; j += 8192u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;

@@ -22,6 +22,12 @@ fn max_rank4(x: vec4f) -> vec4i {
     return select(rank, vec4i(0x7fffffff), nan);
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value4(rank: vec4i) -> vec4f {
+    let known = max(rank, vec4i(-2139095041));
+    return bitcast<vec4f>(known ^ ((known >> vec4u(31u)) & vec4i(0x7fffffff)));
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
@@ -82,6 +88,8 @@ fn main(
         return;
     }
     var top_max_part = vec4i(i32(-2147483648));
+    var y_new_sum_part = vec4f(0.0);
+    var y_new_sum_top = vec4f(-3.4028234663852886e+38);
     for (var j = lane * 4u; j < u.n; j += 4096u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
@@ -109,39 +117,24 @@ fn main(
         if (j3 < u.n) {
             top_max_part = max(top_max_part, max_rank4(x3));
         }
+        let raised = max_value4(max(top_max_part, vec4i(i32(-2139095040))));
+        y_new_sum_part *= exp(y_new_sum_top - raised);
+        y_new_sum_top = raised;
+        y_new_sum_part += exp(x0 - y_new_sum_top);
+        if (j1 < u.n) {
+            y_new_sum_part += exp(x1 - y_new_sum_top);
+        }
+        if (j2 < u.n) {
+            y_new_sum_part += exp(x2 - y_new_sum_top);
+        }
+        if (j3 < u.n) {
+            y_new_sum_part += exp(x3 - y_new_sum_top);
+        }
     }
     let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
     let top = max_value(top_max);
-    var y_new_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 4096u) {
-        let j1 = j + 1024u;
-        let j2 = j + 2048u;
-        let j3 = j + 3072u;
-        let x0 = x[(i * u.n + j) >> 2u];
-        var x1: vec4f;
-        if (j1 < u.n) {
-            x1 = x[(i * u.n + j1) >> 2u];
-        }
-        var x2: vec4f;
-        if (j2 < u.n) {
-            x2 = x[(i * u.n + j2) >> 2u];
-        }
-        var x3: vec4f;
-        if (j3 < u.n) {
-            x3 = x[(i * u.n + j3) >> 2u];
-        }
-        y_new_sum_part += exp(x0 - top);
-        if (j1 < u.n) {
-            y_new_sum_part += exp(x1 - top);
-        }
-        if (j2 < u.n) {
-            y_new_sum_part += exp(x2 - top);
-        }
-        if (j3 < u.n) {
-            y_new_sum_part += exp(x3 - top);
-        }
-    }
-    let y_new_sum = row_sum(y_new_sum_part.x + y_new_sum_part.y + (y_new_sum_part.z + y_new_sum_part.w), lane);
+    let y_new_sum_scaled = select(vec4f(0.0), y_new_sum_part * exp(y_new_sum_top - top), lane * 4u < u.n);
+    let y_new_sum = row_sum(y_new_sum_scaled.x + y_new_sum_scaled.y + (y_new_sum_scaled.z + y_new_sum_scaled.w), lane);
     let y_new = top + log(y_new_sum);
     if (lane == 0u) {
         y[i] = y_new;
@@ -1033,6 +1026,8 @@ fn edge(
         return;
     }
     var top_max_part = i32(-2147483648);
+    var y_new_sum_part = 0.0;
+    var y_new_sum_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.n; j += 2048u) {
         let j1 = j + 256u;
         let j2 = j + 512u;
@@ -1092,71 +1087,36 @@ fn edge(
         if (j7 < u.n) {
             top_max_part = max(top_max_part, max_rank(x7));
         }
+        let raised = max_value(max(top_max_part, i32(-2139095040)));
+        y_new_sum_part *= exp(y_new_sum_top - raised);
+        y_new_sum_top = raised;
+        y_new_sum_part += exp(x0 - y_new_sum_top);
+        if (j1 < u.n) {
+            y_new_sum_part += exp(x1 - y_new_sum_top);
+        }
+        if (j2 < u.n) {
+            y_new_sum_part += exp(x2 - y_new_sum_top);
+        }
+        if (j3 < u.n) {
+            y_new_sum_part += exp(x3 - y_new_sum_top);
+        }
+        if (j4 < u.n) {
+            y_new_sum_part += exp(x4 - y_new_sum_top);
+        }
+        if (j5 < u.n) {
+            y_new_sum_part += exp(x5 - y_new_sum_top);
+        }
+        if (j6 < u.n) {
+            y_new_sum_part += exp(x6 - y_new_sum_top);
+        }
+        if (j7 < u.n) {
+            y_new_sum_part += exp(x7 - y_new_sum_top);
+        }
     }
     let top_max = row_max(top_max_part, lane);
     let top = max_value(top_max);
-    var y_new_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 2048u) {
-        let j1 = j + 256u;
-        let j2 = j + 512u;
-        let j3 = j + 768u;
-        let j4 = j + 1024u;
-        let j5 = j + 1280u;
-        let j6 = j + 1536u;
-        let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
-        var x1: f32;
-        if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
-        }
-        var x2: f32;
-        if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
-        }
-        var x3: f32;
-        if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
-        }
-        var x4: f32;
-        if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
-        }
-        var x5: f32;
-        if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
-        }
-        var x6: f32;
-        if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
-        }
-        var x7: f32;
-        if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
-        }
-        y_new_sum_part += exp(x0 - top);
-        if (j1 < u.n) {
-            y_new_sum_part += exp(x1 - top);
-        }
-        if (j2 < u.n) {
-            y_new_sum_part += exp(x2 - top);
-        }
-        if (j3 < u.n) {
-            y_new_sum_part += exp(x3 - top);
-        }
-        if (j4 < u.n) {
-            y_new_sum_part += exp(x4 - top);
-        }
-        if (j5 < u.n) {
-            y_new_sum_part += exp(x5 - top);
-        }
-        if (j6 < u.n) {
-            y_new_sum_part += exp(x6 - top);
-        }
-        if (j7 < u.n) {
-            y_new_sum_part += exp(x7 - top);
-        }
-    }
-    let y_new_sum = row_sum(y_new_sum_part, lane);
+    let y_new_sum_scaled = select(0.0, y_new_sum_part * exp(y_new_sum_top - top), lane < u.n);
+    let y_new_sum = row_sum(y_new_sum_scaled, lane);
     let y_new = top + log(y_new_sum);
     if (lane == 0u) {
         y[i] = y_new;

@@ -589,6 +589,8 @@ fn edge(
         return;
     }
     var top_max_part = i32(-2147483648);
+    var total_part = 0.0;
+    var total_top = -3.4028234663852886e+38;
     for (var j = lane; j < u.n; j += 4096u) {
         let j1 = j + 512u;
         let j2 = j + 1024u;
@@ -648,71 +650,36 @@ fn edge(
         if (j7 < u.n) {
             top_max_part = max(top_max_part, max_rank(x7));
         }
+        let raised = max_value(max(top_max_part, i32(-2139095040)));
+        total_part *= exp(total_top - raised);
+        total_top = raised;
+        total_part += exp(x0 - total_top);
+        if (j1 < u.n) {
+            total_part += exp(x1 - total_top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(x2 - total_top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(x3 - total_top);
+        }
+        if (j4 < u.n) {
+            total_part += exp(x4 - total_top);
+        }
+        if (j5 < u.n) {
+            total_part += exp(x5 - total_top);
+        }
+        if (j6 < u.n) {
+            total_part += exp(x6 - total_top);
+        }
+        if (j7 < u.n) {
+            total_part += exp(x7 - total_top);
+        }
     }
     let top_max = row_max(top_max_part, lane);
     let top = max_value(top_max);
-    var total_part = 0.0;
-    for (var j = lane; j < u.n; j += 4096u) {
-        let j1 = j + 512u;
-        let j2 = j + 1024u;
-        let j3 = j + 1536u;
-        let j4 = j + 2048u;
-        let j5 = j + 2560u;
-        let j6 = j + 3072u;
-        let j7 = j + 3584u;
-        let x0 = x[i * u.n + j];
-        var x1: f32;
-        if (j1 < u.n) {
-            x1 = x[i * u.n + j1];
-        }
-        var x2: f32;
-        if (j2 < u.n) {
-            x2 = x[i * u.n + j2];
-        }
-        var x3: f32;
-        if (j3 < u.n) {
-            x3 = x[i * u.n + j3];
-        }
-        var x4: f32;
-        if (j4 < u.n) {
-            x4 = x[i * u.n + j4];
-        }
-        var x5: f32;
-        if (j5 < u.n) {
-            x5 = x[i * u.n + j5];
-        }
-        var x6: f32;
-        if (j6 < u.n) {
-            x6 = x[i * u.n + j6];
-        }
-        var x7: f32;
-        if (j7 < u.n) {
-            x7 = x[i * u.n + j7];
-        }
-        total_part += exp(x0 - top);
-        if (j1 < u.n) {
-            total_part += exp(x1 - top);
-        }
-        if (j2 < u.n) {
-            total_part += exp(x2 - top);
-        }
-        if (j3 < u.n) {
-            total_part += exp(x3 - top);
-        }
-        if (j4 < u.n) {
-            total_part += exp(x4 - top);
-        }
-        if (j5 < u.n) {
-            total_part += exp(x5 - top);
-        }
-        if (j6 < u.n) {
-            total_part += exp(x6 - top);
-        }
-        if (j7 < u.n) {
-            total_part += exp(x7 - top);
-        }
-    }
-    let total = row_sum(total_part, lane);
+    let total_scaled = select(0.0, total_part * exp(total_top - top), lane < u.n);
+    let total = row_sum(total_scaled, lane);
     for (var j = lane; j < u.n; j += 4096u) {
         let j1 = j + 512u;
         let j2 = j + 1024u;
