@@ -183,4 +183,5 @@ def always_shared() -> Iterator[None]:
         patch.setattr("kerngen.schedule.gemm.stream.LEAST_WORK", 1)
         patch.setattr("kerngen.schedule.gemm.stream.JOIN_COST", 0)
         patch.setattr("kerngen.schedule.gemm.stream.FAR_APART", 2**30)
+        patch.setattr("kerngen.schedule.gemm.stream.FIFTHS", (5, 5))
         yield

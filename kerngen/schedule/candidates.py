@@ -10,7 +10,7 @@ from typing import final
 from kerngen.ir.analysis.requirements import Known, known_of
 from kerngen.ir.nodes import Kernel, Schedule
 from kerngen.ir.sizes import Condition
-from kerngen.plan.size import ALWAYS, Guard
+from kerngen.plan.size import ALWAYS, Guard, all_of
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.defaults import default_choices
 from kerngen.schedule.strategies import STRATEGIES
@@ -97,12 +97,21 @@ class Candidates:
             options = dict(schedule.options)
             reason = _reason(schedule, self.tasks[number].kernel)
             choice = ScheduleChoice(schedule.strategy, reason, options=options)
-            yield Candidate(task, choice, schedule.guard)
+            yield Candidate(task, choice, self._guard(task, choice, schedule.guard))
         end = self._end(number, None)
         for choice in default_choices(replace(self.tasks[number], end=end)):
             within = min(end, number + choice.together)
             task = replace(self.tasks[number], end=within)
-            yield Candidate(task, choice, choice.guard)
+            yield Candidate(task, choice, self._guard(task, choice, choice.guard))
+
+    def _guard(
+        self, task: Task, choice: ScheduleChoice, guard: Condition | None
+    ) -> Condition | None:
+        """Return a guard, together with what the strategy requires of the sizes."""
+        required = STRATEGIES[choice.strategy].requires(task)
+        if required == ALWAYS:
+            return guard
+        return required if guard is None else all_of(self._known.guard(guard), required)
 
     @cached_property
     def _applying(self) -> tuple[tuple[int, ...], ...]:

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.ir.staging.stages import Stage
+from kerngen.plan.size import ALWAYS, Guard
 from kerngen.schedule.flash.strategy import (
     fits_flash,
+    flash_requires,
     flash_run,
     lower_flash,
     suits_flash,
@@ -89,6 +91,12 @@ def _any_options(task: Task, options: Options) -> str:
     return ""
 
 
+def _any_sizes(task: Task) -> Guard:
+    """Return the condition of most strategies: they compute all results for all sizes."""
+    del task
+    return ALWAYS
+
+
 def _as_given(options: Options) -> Hashable:
     """Return the options themselves: those that are left out have no default."""
     return tuple(sorted(options.items()))
@@ -108,6 +116,7 @@ class Strategy:
     - `in_order`: whether it runs recurrences (True), other stages (False), or both (None)
     - `fits`: returns why it can't run a stage, or "" if it can
     - `suits`: returns why it can't run a stage that fits with the options given, or ""
+    - `requires`: returns the condition on the sizes under which it computes all results
     - `lower`: yields the variants for a stage that fits, the last of which takes any size
     - `runs`: returns the stages that the variants run together, the given one first
     - `shader_key`: returns the options completed by their defaults; schedules of a stage with
@@ -120,6 +129,7 @@ class Strategy:
     lower: Callable[[Task, Options], Iterator[Variant]]
     runs: Callable[[Task], tuple[Stage, ...]] = _one
     suits: Callable[[Task, Options], str] = _any_options
+    requires: Callable[[Task], Guard] = _any_sizes
     shader_key: Callable[[Options], Hashable] = _as_given
     faults: Callable[[Options], Iterator[str]] = _no_faults
     in_order: bool | None = False
@@ -252,6 +262,7 @@ _AT_ONCE: Final = map(
             lower_flash,
             flash_run,
             suits=suits_flash,
+            requires=flash_requires,
             shader_key=flash_tiling,
             faults=_flash_faults,
         ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
-from kerngen.plan.size import ALWAYS, holds
+from kerngen.plan.size import ALWAYS, All, Compare, Guard, Literal, Symbol, holds
 from kerngen.plan.tree import Case, Choice, Dispatch, Repeat, Sequence, Step
 from kerngen.runtime.calls.kernel import Dims, Kernel
 
@@ -38,8 +38,24 @@ class Way:
         return replace(self.original, read_body=lambda: self.body)
 
     def takes(self, lengths: Dims) -> bool:
-        """Whether the variant is chosen at these lengths."""
-        return holds(self.variant.when, lengths)
+        """Whether the variant is chosen at these lengths, and the strategy takes them at all."""
+        guards = (self.variant.when, *_non_empty(self.strategy.when))
+        return all(holds(guard, lengths) for guard in guards)
+
+
+def _non_empty(guard: Guard) -> Iterator[Guard]:
+    """Yield the parts of a strategy's guard that exclude empty axes, as `e > 0`.
+
+    All others are about what is fast: a way is verified beyond them, too.
+    """
+    match guard:
+        case All(guards):
+            for each in guards:
+                yield from _non_empty(each)
+        case Compare(">", Symbol(), Literal(0)):
+            yield guard
+        case _:
+            pass
 
 
 def ways(kernel: Kernel) -> tuple[Way, ...]:

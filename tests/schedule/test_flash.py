@@ -215,9 +215,11 @@ def test_few_queries_have_all_rows_in_tiles_of_any_columns(
     """Four rows and one more, and columns in a tile and a part of one."""
     case = CASES["plain"]
     with built_module(case.text(f"flash tile(16, 32, {columns}) rows(4)")) as module:
-        given = arguments((1, 2, 1, 5, 131, 20, columns + 3))
-        found = module.f(*map(ctx.tensor, given)).numpy()
-        np.testing.assert_allclose(found, case.meaning(*given), rtol=2e-5, atol=2e-6)
+        for more in (3, 4):  # Single numbers, and vectors.
+            given = arguments((1, 2, 1, 5, 131, 20, columns + more))
+            found = module.f(*map(ctx.tensor, given)).numpy()
+            wanted = case.meaning(*given)
+            np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
 
 
 def test_tiles_for_few_queries_have_some_numbers_of_columns() -> None:
@@ -276,6 +278,30 @@ def test_what_is_kept_of_each_row(ctx: gpu.Context, tiles: str) -> None:
         np.testing.assert_allclose(total.numpy(), weight.sum(1), rtol=1e-5)
         wanted = weight @ v / weight.sum(1)[:, None]
         np.testing.assert_allclose(y.numpy(), wanted, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("tiles", [TILES, FEW])
+def test_rows_without_columns_are_kept(ctx: gpu.Context, tiles: str) -> None:
+    """No invocation has a column, so that another schedule writes what is kept."""
+    q, k, v = (x[0, 0] for x in arguments((1, 1, 1, 6, 9, 8, 0)))
+    score = np.where(np.tri(6, 9, dtype=bool), q.astype(float) @ k.T, -np.inf)
+    with built_module(KEPT.replace("TILES", tiles)) as module:
+        y, highest, total = module.f(*map(ctx.tensor, (q, k, v)))
+        assert y.numpy().shape == (6, 0)
+        np.testing.assert_allclose(highest.numpy(), score.max(1), rtol=1e-5)
+        weight = np.exp(score - score.max(1)[:, None])
+        np.testing.assert_allclose(total.numpy(), weight.sum(1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("keys", [5, 70, 600])
+def test_an_infinite_value_of_the_last_part(ctx: gpu.Context, keys: int) -> None:
+    """Few queries: parts past the last one are not added, not even as 0 times infinity."""
+    case = CASES["plain"]
+    q, k, v = arguments((1, 1, 1, 1, keys, 8, 8))
+    v[..., -1, 3] = np.inf
+    with built_module(case.text(FEW)) as module:
+        found = module.f(*map(ctx.tensor, (q, k, v))).numpy()
+    np.testing.assert_allclose(found, case.meaning(q, k, v), rtol=2e-5, atol=2e-6)
 
 
 def test_rows_without_keys(ctx: gpu.Context) -> None:

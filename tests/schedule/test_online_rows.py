@@ -79,6 +79,49 @@ def test_rows_of_no_elements(ctx: gpu.Context) -> None:
             np.testing.assert_allclose(found, wanted, rtol=2e-5)
 
 
+WRITTEN: Final = """
+kernel f(mut x: f32[m, n]) -> total: f32[m] {
+    let top[i] = max[j] x[i, j];
+    x[i, j] *= 0.5;
+    total[i] = sum[j] exp(x[i, j] - top[i]);
+}
+"""
+
+
+@pytest.mark.parametrize("schedule", ["", "schedule f { rows lanes(64) }"])
+def test_values_that_change_in_between(ctx: gpu.Context, schedule: str) -> None:
+    with built(WRITTEN + schedule) as (kernel,):
+        for m, n in ((5, 5001), (3, 17_000), (400, 17_000)):
+            x = np.random.default_rng(n).normal(size=(m, n)).astype(np.float32)
+            total = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))[0].numpy()
+            terms = np.exp(0.5 * x.astype(float) - x.max(1)[:, None])
+            np.testing.assert_allclose(total, terms.sum(1), rtol=2e-5)
+
+
+TWO: Final = """
+kernel f(x: f32[m, p, q], z: f32[m, p, q]) -> s: f32[m], t: f32[m], u: f32[m] {
+    let a[i] = max[j, k] x[i, j, k];
+    let b[i] = max[j, k] z[i, j, k];
+    s[i] = sum[j, k] exp(x[i, j, k] - a[i]);
+    t[i] = sum[j, k] exp(z[i, j, k] - b[i]);
+    u[i] = s[i] + (sum[j, k] exp(x[i, j, k] - a[i]));
+}
+schedule f { rows lanes(8) }
+"""
+
+
+def test_two_sums_over_two_indices(ctx: gpu.Context) -> None:
+    """Several rows share a workgroup."""
+    with built(TWO) as (kernel,):
+        for shape in ((5, 3, 700), (9, 40, 52)):
+            x, z = np.random.default_rng(1).normal(size=(2, *shape)).astype(np.float32)
+            found = run(ctx, kernel, [x, z])
+            _, _, s = softmax(x.reshape(len(x), -1).astype(float))
+            _, _, t = softmax(z.reshape(len(x), -1).astype(float))
+            for got, wanted in zip(found, (s, t, 2 * s), strict=True):
+                np.testing.assert_allclose(got, wanted, rtol=2e-5)
+
+
 @pytest.mark.parametrize(
     ("text", "loops"),
     [

@@ -129,6 +129,7 @@ TWO: dict[
     "of larger terms": (number.add, n(1, 0, 5), n(2, 0, 2.0**24), 3, (2**24 + 5) * U),
     "overflow": (number.add, n(TOP), n(TOP), 0, INF),
     "cancelled": (number.subtract, n(0.3), n(0.2), 0.3 - 0.2, 0.5 * U),
+    "subnormal difference": (number.subtract, n(7e-38), n(6e-38), 1e-38, 1e-38),
     "whole difference": (number.subtract, n(3), n(5), -2, 0),
     "product": (number.multiply, n(3), n(-2), -6, 0),
     "rounded product": (number.multiply, n(0.1), n(3), 0.1 * 3, 0.1 * 3 * U),

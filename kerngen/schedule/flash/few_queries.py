@@ -23,9 +23,7 @@ from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Index
 from kerngen.ir.types import F32_MAX, Scalar
-from kerngen.plan.size import (
-    ceil_div,
-)
+from kerngen.plan.size import ceil_div
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.contraction import LEFT, RIGHT
 from kerngen.schedule.flash.attention import DOT, Attention
@@ -60,7 +58,7 @@ time.
 """
 
 AT_ONCE: Final = 8
-"""How many numbers of all lanes are joined in a turn: one by one took a tenth of the time."""
+"""How many numbers of all keys are joined in a turn: one by one took a tenth of the time."""
 
 
 @final
@@ -146,7 +144,7 @@ class FlashRows:
             workgroup_size=SIZE,
             summary="first of two dispatches: four rows and some of the keys.",
             variant="" if self.whole else "edge",
-            trips=turns * (ceil_div(over, 4) + KEYS // self.shares + 1),
+            trips=turns * (ceil_div(over, 4) + KEYS // (RUN * AT_ONCE) + 1),
         )
 
     # The part, rows and columns of this workgroup
@@ -431,15 +429,21 @@ class FlashRows:
     def _read_values(self, first: t.Expr) -> tuple[list[t.Stmt], list[t.Ident]]:
         """Return the reads of a lane's values: of four columns, and 1 / `shares` of the keys."""
         s, found = self.builder, self.found
-        # Behind the last key that counts may be anything: it has no weight.
-        last = self.end - t.ONE
+        # Behind the last key is 0: its weight is 0, and 0 times infinity is no number.
+        last, none = self.end - t.ONE, t.call("vec4f", t.Literal("0.0"))
         body: list[t.Stmt] = []
         values: list[t.Ident] = []
         for n in range(KEYS // self.shares):
             key = t.Ident(s.fresh("value_key"))
-            near = t.call("min", first + (self._first_share() + n), last)
-            body.append(t.Let(key.name, near))
-            values.append(self._value(body, {**self.shared, found.key: key}))
+            place = first + (self._first_share() + n)
+            body.append(t.Let(key.name, t.call("min", place, last)))
+            value = self._value(body, {**self.shared, found.key: key})
+            if not found.differs:  # Else `_weighted` leaves out what has no weight.
+                own = t.Ident(s.fresh("own_v"))
+                chosen = t.call("select", none, value, place < self.end)
+                body.append(t.Let(own.name, chosen))
+                value = own
+            values.append(value)
         return body, values
 
     def _first_share(self) -> t.Expr:
@@ -496,14 +500,14 @@ class FlashRows:
     # The results of a part
 
     def _leave(self) -> None:
-        """Join the totals and the sums of all lanes, and store them in the scratch buffers.
+        """Join the totals and sums of the lanes, and store them in the scratch buffers.
 
         After the barrier, lanes 0 to `vectors` - 1 have row 0, the next ones row 1.
         """
         s = self.builder
         ends = s.scratch(self._ends, Scalar.F32, written=True)
         kept = s.scratch(self._sums, Scalar.F32, written=True)
-        whole = self._over_lanes(self.total)
+        whole = self._over_keys(self.total)
         self.body += [
             *(
                 t.Assign(self.products[s.lane + n * SIZE], total)
@@ -543,8 +547,8 @@ class FlashRows:
         )
         return place * self.parts + self.part
 
-    def _over_lanes(self, value: t.Ident) -> t.Ident:
-        """Return the sum over all lanes, in a fixed order."""
+    def _over_keys(self, value: t.Ident) -> t.Ident:
+        """Return the sum over the lanes that have a key, in a fixed order."""
         s = self.builder
         self.body += [self._store_weight(value), t.BARRIER]
         whole, zero = t.Ident(s.fresh("row_totals")), t.call("vec4f", t.Literal("0.0"))

@@ -29,7 +29,7 @@ SIZE: Final = 128
 KEYS: Final = 64
 """The keys that it takes at a time.
 
-Twice as many would leave multiprocessors idle where there are few: on an H200, 32 heads that
+With twice as many, few keys would leave multiprocessors idle: on an H200, 32 heads that
 share 8 heads of keys, 128 numbers each, take 10.0 us with 1,024 keys (128 at a time: 11.8), 48.3
 with 16,384 (50.1), but 21.2 with 4,096 (20.1).
 """

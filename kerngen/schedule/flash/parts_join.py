@@ -98,7 +98,7 @@ class PartsJoin:
         ends = s.scratch(self.task.scratch_name(ENDS), Scalar.F32, written=False)
         extent = s.extent(self.found.column.extent)
         nears = [t.Ident(s.fresh("near")) for _ in range(PARTS_AT_ONCE)]
-        # Past the last part, that one is read again; its weight is 0 then.
+        # Past the last part, that one is read again, and not added.
         near_lets = [
             t.Let(near.name, row + t.call("min", part + n, parts - t.ONE))
             for n, near in enumerate(nears)
@@ -110,12 +110,15 @@ class PartsJoin:
         for n, near in enumerate(nears):
             scale = t.Ident(s.fresh("scale"))
             fall = t.call("exp", t.Binary("-", ends.load(near * 2), top))
-            own = t.call("select", t.Literal("0.0"), fall, part + n < parts)
-            adding += [
-                t.Let(scale.name, own),
-                t.Assign(total, scale * ends.load(near * 2 + 1), "+="),
-                t.Assign(sums, scale * kept.load(near * extent + column), "+="),
-            ]
+            inside, none = part + n < parts, t.Literal("0.0")
+            adding.append(t.Let(scale.name, fall))
+            for joint, own in (
+                (total, ends.load(near * 2 + 1)),
+                (sums, kept.load(near * extent + column)),
+            ):
+                # Not the scale is 0 past the last part: 0 times infinity is no number.
+                term = t.call("select", none, scale * own, inside)
+                adding.append(t.Assign(joint, term, "+="))
         # Two loops: with the largest score known first, no sum is scaled again.
         for inner in (raising, adding):
             yield t.count_up(part.name, 0, parts, PARTS_AT_ONCE, *near_lets, *inner)

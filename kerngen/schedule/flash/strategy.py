@@ -69,6 +69,18 @@ def flash_run(task: Task) -> tuple[Stage, ...]:
     return (task.stage,) if isinstance(found, str) else found.stages
 
 
+def flash_requires(task: Task) -> host.Guard:
+    """Return the condition that each result has an invocation which writes it.
+
+    The largest scores and totals of rows may be results, as gradients need them: invocations
+    of the first column write them.
+    """
+    found = flash_of(task)
+    if isinstance(found, Attention) and found.beside:
+        return host.compare(">", extent_size(found.column.extent), 0)
+    return host.ALWAYS
+
+
 def lower_flash(task: Task, options: Options) -> Iterator[Variant]:
     """Yield a variant for sizes that vectors and tiles divide, and one for any size."""
     found, tiling = flash_of(task), flash_tiling(options)

@@ -52,6 +52,9 @@ tiles of 128 x 64 with 128 terms to a share, 15.2 with 64, 22.5 with 32; in tile
 13.0 with all 512 terms, 16.1 with 256.
 """
 
+FIFTHS: Final = (3, 4)
+"""How many fifths of a wave's time half of its workgroups take, of large and of small tiles."""
+
 FAR_APART: Final = 32
 """An even share takes 1/32 of its turns more: its workgroups read at places far apart.
 
@@ -63,8 +66,9 @@ odd sides 3.57 and 3.61, though a device has 3 % fewer turns then.
 JOIN_COST: Final = 6
 """What the second dispatch and its slots take, in turns."""
 
-LARGE_TILE: Final = 64 * 64
-"""From this many results on, tiles have 8 x 8 sums per invocation, and others 4 x 4."""
+BY_ARITHMETIC: Final = 64 * 64
+"""Tiles of so many results or more wait for arithmetic, smaller ones for workgroup memory: the
+tiles of products without a schedule have 8 x 8 sums per invocation then, or 8 x 16, and 4 x 4."""
 
 JOIN_COLUMNS: Final = 64
 JOIN_ROWS: Final = 4
@@ -146,11 +150,12 @@ class TermShares:
         """How long a workgroup for each tile takes, in turns of all workgroups at once.
 
         Half of the workgroups or fewer take 3/5 of that time, as each has more of its
-        multiprocessor; in tiles with 4 x 4 sums, which wait for workgroup memory more than
-        for arithmetic, they take 4/5.  The last of several waves takes as long as others:
+        multiprocessor; of small tiles they take 4/5 (`BY_ARITHMETIC`).  The last of several waves takes as long as others:
         its workgroups begin where some have ended, two on a multiprocessor and none on another.
         """
-        fifths = host.select(host.compare(">=", self.m * self.n, LARGE_TILE), 3, 4)
+        fifths = host.select(
+            host.compare(">=", self.m * self.n, BY_ARITHMETIC), *FIFTHS
+        )
         few = host.compare("<=", self.tiles * 2, self.most)
         whole = self.turns * host.ceil_div(self.tiles, self.most)
         return host.select(few, host.ceil_div(self.turns * fifths, 5), whole)
@@ -166,9 +171,9 @@ class TermShares:
 
         The last workgroup has what is left.  On an H200, of 148 products with sides of 32 to
         50,000 in the tiles chosen for them, that took 2 % more than the better of both ways,
-        at worst 17 %.  286 x 728 x 3546 in tiles of 128 x 64 x 16 with up to 396 workgroups is
-        shared, as 46 > 22 + 6; 1024 x 1024 x 1024 in tiles of 64 x 64 with up to 528 is not, as
-        39 < 34 + 6: it takes 57 us, and 64 shared.
+        at worst 17 %.  In tiles of 64 x 64 x 16, of which 528 run at once, 1024 x 1024 x 1024 is
+        not shared: its 256 tiles take 39 turns, and 33 + 6 are no fewer.  It takes 61 us, and 64
+        shared.  1280 x 1280 x 1280 is shared, as 80 > 63 + 2 + 6.
         """
         faster = host.compare(">", self.waves, self.shared_time)
         return host.select(faster, self.even_share, self.turns)

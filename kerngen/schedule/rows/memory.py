@@ -6,7 +6,8 @@ For the maximum of `x[i, j]` in pass 1, and the sum of `exp(x[i, j] - top)` in p
     reread       max of x[i, j];   sum of exp(x[i, j] - top)            read in each pass
     read_ahead   x0 = x[i, j]; max of x0;   x0 = x[i, j]; sum of ...    several x0 at once
 
-With `reread`, a value that an earlier pass computed is stored there, and read back.
+With `reread`, a value that an earlier pass computed is stored there, and read back.  Behind it,
+`online.py` merges two such passes as these into one.
 """
 
 from __future__ import annotations

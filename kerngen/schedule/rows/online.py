@@ -21,13 +21,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, final
 
+from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.nodes import Binary, BuiltinCall, Expr, LocalValue, Reduce
 from kerngen.ir.types import F32_MAX, Scalar
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate
 from kerngen.schedule.lowering.values import Value
-from kerngen.schedule.rows.plan import Action, Fold, Pass, RowPlan, ScaledSum
+from kerngen.schedule.rows.plan import (
+    Action,
+    Fold,
+    Pass,
+    RowPlan,
+    ScaledSum,
+    Store,
+    expressions,
+)
 from kerngen.shader import tree as t
 
 _LOWEST_RANK: Final = "i32(-2139095040)"
@@ -49,7 +58,15 @@ def merge_sums(plan: RowPlan) -> RowPlan:
 
 
 def _scaled_sums(before: Pass, pass_: Pass) -> tuple[ScaledSum, ...] | None:
-    """Return the sums of a pass, if the pass before it can compute all that it does."""
+    """Return the sums of a pass, if the pass before it can compute all that it does.
+
+    It can't if it stores what the sums read, as they read what is new.
+    """
+    stored = {action.tensor for action in before.each if isinstance(action, Store)}
+    if stored.intersection(
+        tensor for x in expressions(pass_.each) for tensor in tensors_read(x)
+    ):
+        return None
     found = [_scaled_sum(before, action) for action in pass_.each]
     sums = tuple(each for each in found if each is not None)
     return sums if len(sums) == len(found) else None
@@ -78,7 +95,12 @@ def _fold_of_largest(pass_: Pass, value: Expr, top: LocalValue) -> LocalValue | 
     after = dict(pass_.after)
     for action in pass_.each:
         match action:
-            case Fold(local, Reduce(kind="max", body=BuiltinCall("max rank", (own,)))):
+            case Fold(
+                local,
+                Reduce(
+                    kind="max", body=BuiltinCall("max rank", (own,)), condition=None
+                ),
+            ):
                 whole = BuiltinCall("max value", (local,), top.type)
                 if own == value and after.get(top) == whole:
                     return local

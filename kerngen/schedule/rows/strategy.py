@@ -361,7 +361,7 @@ def _summary(shape: RowShape, ladder: Ladder | None) -> str:
         return "LANES of a workgroup per row, which is read once."
     rows = "one row" if shape.rows == 1 else f"{shape.rows} rows"
     length = "" if shape.most is None else f", of up to {shape.most} elements"
-    read = "read once" if shape.chunks else "read by each pass"
+    read = "read once" if shape.chunks else "read pass by pass"
     return f"{rows} per workgroup{length}, {read}."
 
 

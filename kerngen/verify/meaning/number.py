@@ -213,8 +213,10 @@ def inexact(
     """
     most = np.maximum(np.abs(value) + error, size)
     total = error + np.asarray(ulps) * ULP * most
-    # What may be subnormal may be flushed to 0.
-    return _bounded(value, np.where(most < 2 * TINY, total + TINY, total), most)
+    # What may be subnormal may be flushed to 0: so may the small difference of large numbers.
+    near = np.abs(value) - error < TINY
+    flushed = np.where(near, np.maximum(total, np.abs(value)), total)
+    return _bounded(value, np.where(most < 2 * TINY, total + TINY, flushed), most)
 
 
 def to_half(operand: BoundedArray) -> BoundedArray:

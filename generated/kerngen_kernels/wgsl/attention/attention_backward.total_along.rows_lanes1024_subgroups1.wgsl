@@ -37,7 +37,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for causal_attention_backward, stage total_along: rows_lanes1024_subgroups1.
 @compute @workgroup_size(1024)
 fn main(
@@ -99,7 +99,7 @@ fn main(
 @group(0) @binding(1) var<storage, read> y_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for causal_attention_backward, stage total_along: rows_lanes1024_subgroups1.
 @compute @workgroup_size(1024)
 fn edge(

@@ -86,7 +86,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -171,7 +171,7 @@ fn max_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), nan);
 }
 
-// 256 rows per workgroup, of up to 16 elements, read by each pass.
+// 256 rows per workgroup, of up to 16 elements, read pass by pass.
 @compute @workgroup_size(256)
 fn edge_upto16(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -1336,7 +1336,7 @@ fn edge_long(
     }
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

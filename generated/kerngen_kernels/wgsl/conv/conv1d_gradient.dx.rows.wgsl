@@ -50,7 +50,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -119,7 +119,7 @@ fn remainder(x: i32, y: i32) -> i32 {
     return select(x - x / y * y, i32(0), y == i32(0));
 }
 
-// 256 rows per workgroup, of up to 16 elements, read by each pass.
+// 256 rows per workgroup, of up to 16 elements, read pass by pass.
 @compute @workgroup_size(256)
 fn edge_upto16(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -310,7 +310,7 @@ fn edge_upto(
     }
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -48,7 +48,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -119,7 +119,7 @@ fn remainder(x: i32, y: i32) -> i32 {
     return select(x - x / y * y, i32(0), y == i32(0));
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(1024)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -33,7 +33,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -169,7 +169,7 @@ fn upto32768(
 
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(1024)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

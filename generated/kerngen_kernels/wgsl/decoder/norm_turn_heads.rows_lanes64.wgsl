@@ -54,7 +54,7 @@ fn floor_mod4(x: vec4i, y: vec4i) -> vec4i {
     return select(select(rest, rest + y, differs), vec4i(0), y == vec4i(0));
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -997,7 +997,7 @@ fn floor_mod(x: i32, y: i32) -> i32 {
     return select(select(rest, rest + y, differs), i32(0), y == i32(0));
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -41,7 +41,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -197,7 +197,7 @@ fn main(
 @group(0) @binding(4) var<storage, read> bias_edge_upto16: array<f32>;
 @group(0) @binding(5) var<storage, read_write> y_edge_upto16: array<f32>;
 
-// 256 rows per workgroup, of up to 16 elements, read by each pass.
+// 256 rows per workgroup, of up to 16 elements, read pass by pass.
 @compute @workgroup_size(256)
 fn edge_upto16(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -1780,7 +1780,7 @@ fn edge_long(
     }
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

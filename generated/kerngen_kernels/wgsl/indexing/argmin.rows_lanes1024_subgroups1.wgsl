@@ -59,7 +59,7 @@ fn row_argmin(part: vec2i, lane: u32, subgroup_size: u32, subgroup_lane: u32) ->
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -117,7 +117,7 @@ fn float_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), size > i32(0x7f800000));
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(1024)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -454,7 +454,7 @@ fn edge_upto16384(
     }
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(512)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -38,7 +38,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for batchnorm_training_kept, stage mean, scale: rows.
 @compute @workgroup_size(256)
 fn main(
@@ -137,7 +137,7 @@ fn main(
 
 @group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
 
-// 256 rows per workgroup, of up to 16 elements, read by each pass.
+// 256 rows per workgroup, of up to 16 elements, read pass by pass.
 // Also run for batchnorm_training_kept, stage mean, scale: rows.
 @compute @workgroup_size(256)
 fn edge_upto16(
@@ -1103,7 +1103,7 @@ fn edge_long(
     }
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for batchnorm_training_kept, stage mean, scale: rows.
 @compute @workgroup_size(256)
 fn edge(

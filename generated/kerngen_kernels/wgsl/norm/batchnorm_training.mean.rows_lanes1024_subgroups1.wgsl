@@ -36,7 +36,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for batchnorm_training_kept, stage mean, scale: rows_lanes1024_subgroups1.
 @compute @workgroup_size(1024)
 fn main(
@@ -711,7 +711,7 @@ fn edge_upto32768(
     }
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for batchnorm_training_kept, stage mean, scale: rows_lanes1024_subgroups1.
 @compute @workgroup_size(1024)
 fn edge(

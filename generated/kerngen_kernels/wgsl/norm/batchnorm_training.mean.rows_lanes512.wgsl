@@ -483,7 +483,7 @@ fn edge_upto16384(
     }
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for batchnorm_training_kept, stage mean, scale: rows_lanes512.
 @compute @workgroup_size(512)
 fn edge(

@@ -36,7 +36,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for norm_linear_i8, stage size: rows.
 @compute @workgroup_size(256)
 fn main(
@@ -86,7 +86,7 @@ fn main(
 
 @group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
 
-// 256 rows per workgroup, of up to 16 elements, read by each pass.
+// 256 rows per workgroup, of up to 16 elements, read pass by pass.
 // Also run for norm_linear_i8, stage size: rows.
 @compute @workgroup_size(256)
 fn edge_upto16(
@@ -440,7 +440,7 @@ fn edge_upto(
     }
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for norm_linear_i8, stage size: rows.
 @compute @workgroup_size(256)
 fn edge(

@@ -35,7 +35,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -128,7 +128,7 @@ fn main(
 @group(0) @binding(2) var<storage, read> dy_edge_upto16: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dx_edge_upto16: array<f32>;
 
-// 256 rows per workgroup, of up to 16 elements, read by each pass.
+// 256 rows per workgroup, of up to 16 elements, read pass by pass.
 @compute @workgroup_size(256)
 fn edge_upto16(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -991,7 +991,7 @@ fn edge_long(
     }
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

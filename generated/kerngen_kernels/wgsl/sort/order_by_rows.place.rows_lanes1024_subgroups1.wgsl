@@ -31,7 +31,7 @@ fn row_sum(part: i32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> i32 
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -189,7 +189,7 @@ fn upto32768(
 
 @group(0) @binding(1) var<storage, read> order_edge: array<u32>;
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 @compute @workgroup_size(1024)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -64,7 +64,7 @@ fn row_sum(part: i32, lane: u32) -> i32 {
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for argsort_f32, stage place: rows.
 @compute @workgroup_size(256)
 fn main(
@@ -121,7 +121,7 @@ fn main(
 
 @group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
 
-// 256 rows per workgroup, of up to 16 elements, read by each pass.
+// 256 rows per workgroup, of up to 16 elements, read pass by pass.
 // Also run for argsort_f32, stage place: rows.
 @compute @workgroup_size(256)
 fn edge_upto16(
@@ -511,7 +511,7 @@ fn edge_upto(
     }
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for argsort_f32, stage place: rows.
 @compute @workgroup_size(256)
 fn edge(

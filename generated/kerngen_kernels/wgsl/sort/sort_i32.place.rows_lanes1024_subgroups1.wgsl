@@ -30,7 +30,7 @@ fn row_sum(part: i32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> i32 
     return joined;
 }
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for argsort_i32, stage place: rows_lanes1024_subgroups1.
 @compute @workgroup_size(1024)
 fn main(
@@ -190,7 +190,7 @@ fn upto32768(
 
 @group(0) @binding(1) var<storage, read> x_edge: array<i32>;
 
-// One row per workgroup, read by each pass.
+// One row per workgroup, read pass by pass.
 // Also run for argsort_i32, stage place: rows_lanes1024_subgroups1.
 @compute @workgroup_size(1024)
 fn edge(
