@@ -70,7 +70,7 @@ def read(file: Path) -> PerformanceData:
 def merged(earlier: PerformanceData, run: RunData) -> PerformanceData:
     """Return earlier data with the results of a run in their places.
 
-    What was not measured again keeps the day of its own run.
+    What was not measured again keeps the date of its own run, if that was on another day.
     """
 
     def case(result: ResultData) -> tuple[str, tuple[tuple[str, int], ...]]:
@@ -80,7 +80,8 @@ def merged(earlier: PerformanceData, run: RunData) -> PerformanceData:
     old, results = earlier["run"], list[ResultData]()
     for result in old["results"]:
         kept = result.copy()
-        kept.setdefault("date", old["date"])
+        if old["date"][:10] != run["date"][:10]:
+            kept.setdefault("date", old["date"])
         results.append(again.pop(case(result), kept))
     results += again.values()
     return {"run": {**run, "results": results}, "ablations": earlier["ablations"]}
