@@ -27,20 +27,18 @@ from kerngen.plan.size import ceil_div
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.contraction import LEFT, RIGHT
 from kerngen.schedule.flash.attention import DOT, Attention
-from kerngen.schedule.flash.key_bounds import KeyBounds
 from kerngen.schedule.flash.key_split import KEYS, SIZE, KeySplit
+from kerngen.schedule.flash.part_place import PartPlace
 from kerngen.schedule.flash.parts_join import ENDS, SUMS
 from kerngen.schedule.flash.scale import share
 from kerngen.schedule.gemm.tiling import VECTOR
-from kerngen.schedule.lowering.addresses import row_major
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import across, infinity
 from kerngen.schedule.lowering.steps import tensors_in_runs
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader
-from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
@@ -90,7 +88,6 @@ class FlashRows:
             s.workgroup_array(name, f"array<vec4f, {size}>", 16 * size)
             for name, size in zip(names, sizes, strict=True)
         )
-        self.rows: list[dict[Index, t.Expr]] = []
 
     def wide(self) -> set[str]:
         """Return the names of the tensors that are bound as vectors."""
@@ -116,23 +113,18 @@ class FlashRows:
     def _ends(self) -> str:
         return self.task.scratch_name(ENDS)
 
-    def _let(self, wanted: str, value: t.Expr) -> t.Ident:
-        name = t.Ident(self.builder.fresh(wanted))
-        self.body.append(t.Let(name.name, value))
-        return name
-
     def shader(self) -> DispatchShader:
         """Return the first dispatch, in which each workgroup handles one part of the keys."""
         s = self.builder
         first = t.Ident(s.fresh("first_key"))
-        self._place()
+        self.place = place = PartPlace(s, self.found, self.split, self.body)
         self.body += self._declare()
-        turn = t.Binary("*", t.u32(KEYS), self.parts)
+        turn = t.Binary("*", t.u32(KEYS), place.parts)
         # Parts take turns: part n has every turn number n, n + parts, ... of the keys.
-        start = self.begin + self.part * KEYS
+        start = place.begin + place.part * KEYS
         inner = self._turn(first)
         self.body.append(t.Blank())
-        self.body.append(t.count_up(first.name, start, self.end, turn, *inner))
+        self.body.append(t.count_up(first.name, start, place.end, turn, *inner))
         self.body.append(t.Blank())
         self._leave()
         keys = extent_size(self.found.key.extent)
@@ -147,94 +139,9 @@ class FlashRows:
             trips=turns * (ceil_div(over, 4) + KEYS // (RUN * AT_ONCE) + 1),
         )
 
-    # The part, rows and columns of this workgroup
-
-    def _place(self) -> None:
-        """Name this workgroup's part, rows and columns.
-
-        Its number is that of a part, then of a tile of columns, of four rows, of a group of
-        heads, and of the other batch indices, the first one changing fastest:
-
-            let tile = group / parts;
-            let part = group % parts;
-            let first_column = tile % tile_columns * 128u;
-            let first_row = tile / tile_columns % row_tiles * 4u;
-        """
-        s, found, split = self.builder, self.found, self.split
-        self.parts = self._let("parts", to_wgsl(self.split.parts, s))
-        group = self._let("group", linear_group(s))
-        # The part, and then column, rows, head and batch are taken off the number in turn.
-        rest: t.Expr = self._let("tile", group // self.parts)
-        self.part = self._let("part", group % self.parts)
-        extent = s.extent(found.column.extent)
-        columns = (extent + (self.columns - 1)) // self.columns
-        if isinstance(found.column.extent, str):
-            columns = self._let("tile_columns", columns)
-        self.first_column = self._let("first_column", rest % columns * self.columns)
-        rest = rest // columns
-        size = self._heads_size()
-        rows = s.extent(found.row.extent) * size
-        row_tiles = self._let("row_tiles", (rows + (VECTOR - 1)) // VECTOR)
-        first_row = self._let("first_row", rest % row_tiles * VECTOR)
-        rest = rest // row_tiles
-        head: t.Expr = t.ZERO
-        if split.heads is not None:
-            extent = s.extent(split.heads.index.extent)
-            count = self._let("groups", (extent + size - t.ONE) // size)
-            head = self._let("first_head", rest % count * size)
-            rest = rest // count
-        outer = self._let("outer", rest)
-        limit = s.size(split.outer)
-        self.body.append(t.If(outer >= limit, (t.Return(),)))
-        at = unravel(s, self.body, split.outer, outer) if split.outer else {}
-        self._place_rows(at, first_row, rows, head)
-        last = t.Binary("-", s.extent(found.row.extent), t.ONE)
-        bounds = KeyBounds.of(found.score, found.row, found.key)
-        self.begin, self.end = bounds.write(s, self.body, (t.ZERO, last), KEYS)
-
-    def _heads_size(self) -> t.Expr:
-        """Return how many heads share their keys: 1 if each has its own."""
-        heads = self.split.heads
-        if heads is None:
-            return t.ONE
-        return self._let("heads", to_wgsl(heads.size, self.builder))
-
-    def _place_rows(
-        self, at: dict[Index, t.Expr], first: t.Expr, rows: t.Expr, head: t.Expr
-    ) -> None:
-        """Name the indices of each of the four rows; a row past the last is the last one."""
-        heads = self.split.heads
-        self.shared = dict(at)
-        if heads is not None:
-            self.shared[heads.index] = head
-        self.at, self.first_row, self.row_count, self.head = at, first, rows, head
-        self.rows = [self._row(n, f"_{n}")[0] for n in range(VECTOR)]
-
-    def _row(
-        self, number: t.Operand, suffix: str = ""
-    ) -> tuple[dict[Index, t.Expr], t.Expr]:
-        """Name the indices of a row; return them, and the condition that the row exists.
-
-        With heads that share keys, the rows are the queries of one head after the other.
-        """
-        s, found, heads = self.builder, self.found, self.split.heads
-        place, row = self.first_row + number, dict(self.at)
-        near = self._let(f"row{suffix}", t.call("min", place, self.row_count - t.ONE))
-        inside = place < self.row_count
-        row[found.row] = near
-        if heads is not None:
-            extent, limit = s.extent(found.row.extent), s.extent(heads.index.extent)
-            own = self._let(f"head{suffix}", self.head + near // extent)
-            row[found.row] = self._let(f"query{suffix}", near % extent)
-            row[heads.index] = self._let(
-                f"near_head{suffix}", t.call("min", own, limit - t.ONE)
-            )
-            inside = t.all_of(inside, own < limit)
-        return row, inside
-
     def _declare(self) -> list[t.Stmt]:
         s = self.builder
-        self.share = self._let("share", share(s, self.found.key.extent))
+        self.share = self.place.let("share", share(s, self.found.key.extent))
         self.top, self.total = (t.Ident(s.fresh(n)) for n in ("top", "total"))
         self.sums = [t.Ident(s.fresh(f"sum_{n}")) for n in range(VECTOR)]
         return [
@@ -348,14 +255,14 @@ class FlashRows:
         product, over = self.found.product, self.found.product.last
         lefts = [
             self._named(body, f"q_{n}", product.left, {**row, over: place}, over)
-            for n, row in enumerate(self.rows)
+            for n, row in enumerate(self.place.rows)
         ]
         rights = [
             self._named(
                 body,
                 f"k_{n}",
                 product.right,
-                {**self.shared, self.found.key: key, over: place},
+                {**self.place.shared, self.found.key: key, over: place},
                 over,
             )
             for n, key in enumerate(keys)
@@ -416,7 +323,7 @@ class FlashRows:
             t.Let(whole.name, t.Binary("+", *pairs)),
         ]
         scores: list[t.Expr] = []
-        for row, component in zip(self.rows, COMPONENTS, strict=True):
+        for row, component in zip(self.place.rows, COMPONENTS, strict=True):
             at = {**row, found.key: key}
             lowerer = Lowerer(s, at, body, label="score")
             lowerer.locals[DOT.name] = Value(t.Member(whole, component))
@@ -430,17 +337,17 @@ class FlashRows:
         """Return the reads of a lane's values: of four columns, and 1 / `shares` of the keys."""
         s, found = self.builder, self.found
         # Behind the last key is 0: its weight is 0, and 0 times infinity is no number.
-        last, none = self.end - t.ONE, t.call("vec4f", t.Literal("0.0"))
+        last, none = self.place.end - t.ONE, t.call("vec4f", t.Literal("0.0"))
         body: list[t.Stmt] = []
         values: list[t.Ident] = []
         for n in range(KEYS // self.shares):
             key = t.Ident(s.fresh("value_key"))
             place = first + (self._first_share() + n)
             body.append(t.Let(key.name, t.call("min", place, last)))
-            value = self._value(body, {**self.shared, found.key: key})
+            value = self._value(body, {**self.place.shared, found.key: key})
             if not found.differs:  # Else `_weighted` leaves out what has no weight.
                 own = t.Ident(s.fresh("own_v"))
-                chosen = t.call("select", none, value, place < self.end)
+                chosen = t.call("select", none, value, place < self.place.end)
                 body.append(t.Let(own.name, chosen))
                 value = own
             values.append(value)
@@ -479,7 +386,7 @@ class FlashRows:
         """Name the values of the lane's four columns; past the last one, that is read."""
         s, column = self.builder, self.found.column
         extent = s.extent(column.extent)
-        first = self.first_column + self._own_column()
+        first = self.place.first_column + self._own_column()
         if self.whole:
             near = t.call("min", first, extent - t.u32(VECTOR))
             return self._named(
@@ -518,11 +425,11 @@ class FlashRows:
         own_row = s.lane // self.vectors
         if self.shares > VECTOR:  # Of narrow columns, some lanes have no row to store.
             own_row = t.call("min", own_row, VECTOR - 1)
-        number = self._let("own_row", own_row)
-        row, inside = self._row(number)
+        number = self.place.let("own_row", own_row)
+        row, inside = self.place.row(number)
         joined = self._over_shares(number)
-        place = self._let("place", self._row_place(row))
-        first = self.first_column + self._own_column()
+        place = self.place.let("place", self.place.number(row))
+        first = self.place.first_column + self._own_column()
         extent = s.extent(self.found.column.extent)
         stores: list[t.Stmt] = []
         for c, component in enumerate(COMPONENTS):
@@ -530,22 +437,15 @@ class FlashRows:
                 place * extent + (first + c), t.Member(joined, component)
             )
             stores.append(t.If(first + c < extent, (store,)))
-        once = t.all_of((s.lane % self.vectors).equals(0), self.first_column.equals(0))
+        once = t.all_of(
+            (s.lane % self.vectors).equals(0), self.place.first_column.equals(0)
+        )
         of_row = (
             ends.store(place * 2, self.top[number]),
             ends.store(place * 2 + 1, whole[number]),
         )
         own = t.all_of(s.lane < t.u32(VECTOR * self.vectors), inside)
         self.body.append(t.If(own, (*stores, t.If(once, of_row))))
-
-    def _row_place(self, row: dict[Index, t.Expr]) -> t.Expr:
-        """Return the number of this part of a row among all parts of all rows."""
-        s, found = self.builder, self.found
-        indices = (*found.batch, found.row)
-        place = row_major(
-            s, tuple(i.extent for i in indices), [row[i] for i in indices]
-        )
-        return place * self.parts + self.part
 
     def _over_keys(self, value: t.Ident) -> t.Ident:
         """Return the sum over the lanes that have a key, in a fixed order."""
@@ -597,4 +497,4 @@ class FlashRows:
         """Return the sum over the lanes that have the same columns of a row."""
         first = row * SIZE + self.builder.lane % self.vectors
         own = [self.products[first + n * self.vectors] for n in range(self.shares)]
-        return self._let("joined", reduce(t.add, own))
+        return self.place.let("joined", reduce(t.add, own))
