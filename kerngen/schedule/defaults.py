@@ -48,7 +48,7 @@ from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
 from kerngen.schedule.recurrence.turn import loop_of
 from kerngen.schedule.rows.run import RowRole, Run, run_of
-from kerngen.schedule.rows.shader import INVOCATIONS
+from kerngen.schedule.rows.shape import INVOCATIONS
 from kerngen.schedule.rows.strategy import EDGE_CHUNKS, element_uses, fits_rows
 from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.scan.affine_form import affine_step

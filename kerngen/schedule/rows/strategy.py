@@ -34,7 +34,8 @@ from kerngen.schedule.rows.memory import hold, loaded, read_ahead, reread
 from kerngen.schedule.rows.online import merge_sums
 from kerngen.schedule.rows.plan import RowPlan, Store, expressions, plan_rows
 from kerngen.schedule.rows.run import Run, indices_in, names_of, run_of, writes
-from kerngen.schedule.rows.shader import INVOCATIONS, Ladder, RowShape, RowWriter
+from kerngen.schedule.rows.shader import RowWriter
+from kerngen.schedule.rows.shape import INVOCATIONS, Ladder, RowShape
 from kerngen.schedule.sizes import all_divisible, at_most, domain_size, serial_trips
 from kerngen.schedule.task import Options, Task
 
