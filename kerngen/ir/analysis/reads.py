@@ -38,18 +38,6 @@ def is_at(load: ir.Load, indices: tuple[ir.Index, ...]) -> bool:
     return load.subscripts == tuple(ir.IndexValue(index) for index in indices)
 
 
-def read_elsewhere(statement: ir.Statement) -> set[ir.Tensor]:
-    """Return the tensors that a statement reads at any other place than its own indices.
-
-    Where the path of a statement has indices, as in `lights[i].color[j] = ...`, each
-    invocation writes one part of an element.  Then reads of the element's other parts count,
-    too, as other invocations write those.
-    """
-    return {
-        load.tensor for load in loads(statement.value) if not is_own(load, statement)
-    }
-
-
 def clashes(statement: ir.Statement) -> bool:
     """Whether a statement reads other elements of its target than the one that it writes.
 
@@ -87,7 +75,12 @@ def places_of(statement: ir.Statement) -> tuple[ir.Subscript, ...]:
 
 
 def is_own(load: ir.Load, statement: ir.Statement) -> bool:
-    """Whether a statement reads the very element that it writes, or would write there."""
+    """Whether a statement reads the very element that it writes, or would write there.
+
+    Where the path of a statement has indices, as in `lights[i].color[j] = ...`, each
+    invocation writes one part of an element.  Then reads of the element's other parts are not
+    its own, as other invocations write those.
+    """
     if isinstance(statement.value, StoreAt) and load.tensor == statement.target:
         return load.subscripts == places_of(statement) and load.path == statement.path
     rank = statement.target.rank

@@ -150,8 +150,9 @@ class TermShares:
         """How long a workgroup for each tile takes, in turns of all workgroups at once.
 
         Half of the workgroups or fewer take 3/5 of that time, as each has more of its
-        multiprocessor; of small tiles they take 4/5 (`BY_ARITHMETIC`).  The last of several waves takes as long as others:
-        its workgroups begin where some have ended, two on a multiprocessor and none on another.
+        multiprocessor; of small tiles they take 4/5 (`BY_ARITHMETIC`).  The last of several
+        waves takes as long as others: its workgroups begin where some have ended, two on a
+        multiprocessor and none on another.
         """
         fifths = host.select(
             host.compare(">=", self.m * self.n, BY_ARITHMETIC), *FIFTHS
