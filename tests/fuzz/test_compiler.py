@@ -1,4 +1,4 @@
-"""Every input ends in output or diagnostics: some hundred here, a million nightly."""
+"""Every input ends in output or diagnostics: some hundred by day, a million in a week."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.budget import tonight
 from tests.programs.judges import both
 
 from . import oracle as oracles
@@ -13,6 +14,9 @@ from .campaign import Tally, input_number, run
 from .oracle import FoundError, Oracle
 
 FEW, MANY = 700, 1_000_000
+
+CAMPAIGNS = 28
+"""Seeds of the million inputs: several workers share a night's, of ten minutes each."""
 
 
 def test_some_inputs(tmp_path: Path) -> None:
@@ -49,8 +53,9 @@ def test_faults_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.nightly
-def test_a_million_inputs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", tonight(range(CAMPAIGNS)))
+def test_a_million_inputs(tmp_path: Path, seed: int) -> None:
     with both() as judges:
-        tally = run(tmp_path, seed=0, count=MANY, oracle=Oracle(judges))
+        tally = run(tmp_path, seed, count=MANY // CAMPAIGNS, oracle=Oracle(judges))
     print(tally)
     assert tally.found == {}
