@@ -24,24 +24,33 @@ from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
+    "AttentionBackwardArrays",
     "AttentionBackwardOutput",
     "AttentionBackwardUniform",
+    "AttentionGradientArrays",
     "AttentionGradientOutput",
     "AttentionGradientUniform",
+    "AttentionKeptArrays",
     "AttentionKeptOutput",
     "AttentionKeptUniform",
     "AttentionUniform",
+    "CausalAttentionBackwardArrays",
     "CausalAttentionBackwardOutput",
     "CausalAttentionBackwardUniform",
+    "CausalAttentionGradientArrays",
     "CausalAttentionGradientOutput",
     "CausalAttentionGradientUniform",
+    "CausalAttentionKeptArrays",
     "CausalAttentionKeptOutput",
     "CausalAttentionKeptUniform",
     "CausalAttentionUniform",
+    "GroupedQueryAttentionBackwardArrays",
     "GroupedQueryAttentionBackwardOutput",
     "GroupedQueryAttentionBackwardUniform",
+    "GroupedQueryAttentionGradientArrays",
     "GroupedQueryAttentionGradientOutput",
     "GroupedQueryAttentionGradientUniform",
+    "GroupedQueryAttentionKeptArrays",
     "GroupedQueryAttentionKeptOutput",
     "GroupedQueryAttentionKeptUniform",
     "GroupedQueryAttentionUniform",
@@ -527,11 +536,19 @@ class AttentionGradientUniform(UniformStruct):
 
 
 class AttentionGradientOutput(NamedTuple):
-    """The outputs of `attention_gradient`, in the order of the outputs."""
+    """The outputs of `attention_gradient`."""
 
     dq: Tensor4[f32]
     dk: Tensor4[f32]
     dv: Tensor4[f32]
+
+
+class AttentionGradientArrays(NamedTuple):
+    """The outputs of `attention_gradient_reference`."""
+
+    dq: NDArray[Any]
+    dk: NDArray[Any]
+    dv: NDArray[Any]
 
 
 def _attention_gradient_hosts(
@@ -545,7 +562,7 @@ def _attention_gradient_hosts(
 @kernel_function
 def attention_gradient_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], dy: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> AttentionGradientArrays:
     """NumPy twin of `attention_gradient`, in float64 where its arrays are."""
     _ATTENTION_GRADIENT.check((q, k, v, dy))
     real = ref.real(q, k, v, dy)
@@ -581,7 +598,7 @@ def attention_gradient_reference(
         )
         # dv[n, g, j, c] = sum[i] dy[n, g, i, c] * weight[n, g, i, j];
         dv: NDArray[Any] = np.einsum("ngic,ngij->ngjc", dy, weight, optimize=True)
-        return dq, dk, dv
+        return AttentionGradientArrays(dq, dk, dv)
 
 
 _ATTENTION_GRADIENT = _FILES.kernel(
@@ -684,11 +701,19 @@ class CausalAttentionGradientUniform(UniformStruct):
 
 
 class CausalAttentionGradientOutput(NamedTuple):
-    """The outputs of `causal_attention_gradient`, in the order of the outputs."""
+    """The outputs of `causal_attention_gradient`."""
 
     dq: Tensor4[f32]
     dk: Tensor4[f32]
     dv: Tensor4[f32]
+
+
+class CausalAttentionGradientArrays(NamedTuple):
+    """The outputs of `causal_attention_gradient_reference`."""
+
+    dq: NDArray[Any]
+    dk: NDArray[Any]
+    dv: NDArray[Any]
 
 
 def _causal_attention_gradient_hosts(
@@ -702,7 +727,7 @@ def _causal_attention_gradient_hosts(
 @kernel_function
 def causal_attention_gradient_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], dy: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> CausalAttentionGradientArrays:
     """NumPy twin of `causal_attention_gradient`, in float64 where its arrays are."""
     _CAUSAL_ATTENTION_GRADIENT.check((q, k, v, dy))
     real = ref.real(q, k, v, dy)
@@ -744,7 +769,7 @@ def causal_attention_gradient_reference(
         dk: NDArray[Any] = np.einsum("ngij,ngip->ngjp", dproduct, q, optimize=True)
         # dv[n, g, j, c] = sum[i] dy[n, g, i, c] * weight[n, g, i, j];
         dv: NDArray[Any] = np.einsum("ngic,ngij->ngjc", dy, weight, optimize=True)
-        return dq, dk, dv
+        return CausalAttentionGradientArrays(dq, dk, dv)
 
 
 _CAUSAL_ATTENTION_GRADIENT = _FILES.kernel(
@@ -858,11 +883,19 @@ class GroupedQueryAttentionGradientUniform(UniformStruct):
 
 
 class GroupedQueryAttentionGradientOutput(NamedTuple):
-    """The outputs of `grouped_query_attention_gradient`, in the order of the outputs."""
+    """The outputs of `grouped_query_attention_gradient`."""
 
     dq: Tensor4[f32]
     dk: Tensor4[f32]
     dv: Tensor4[f32]
+
+
+class GroupedQueryAttentionGradientArrays(NamedTuple):
+    """The outputs of `grouped_query_attention_gradient_reference`."""
+
+    dq: NDArray[Any]
+    dk: NDArray[Any]
+    dv: NDArray[Any]
 
 
 def _grouped_query_attention_gradient_hosts(
@@ -876,7 +909,7 @@ def _grouped_query_attention_gradient_hosts(
 @kernel_function
 def grouped_query_attention_gradient_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], dy: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> GroupedQueryAttentionGradientArrays:
     """NumPy twin of `grouped_query_attention_gradient`, in float64 where its arrays are."""
     _GROUPED_QUERY_ATTENTION_GRADIENT.check((q, k, v, dy))
     real = ref.real(q, k, v, dy)
@@ -973,7 +1006,7 @@ def grouped_query_attention_gradient_reference(
                     ]
                 )
         dv: NDArray[Any] = sum_over_i_u_
-        return dq, dk, dv
+        return GroupedQueryAttentionGradientArrays(dq, dk, dv)
 
 
 _GROUPED_QUERY_ATTENTION_GRADIENT = _FILES.kernel(
@@ -1084,11 +1117,19 @@ class AttentionBackwardUniform(UniformStruct):
 
 
 class AttentionBackwardOutput(NamedTuple):
-    """The outputs of `attention_backward`, in the order of the outputs."""
+    """The outputs of `attention_backward`."""
 
     dq: Tensor4[f32]
     dk: Tensor4[f32]
     dv: Tensor4[f32]
+
+
+class AttentionBackwardArrays(NamedTuple):
+    """The outputs of `attention_backward_reference`."""
+
+    dq: NDArray[Any]
+    dk: NDArray[Any]
+    dv: NDArray[Any]
 
 
 def _attention_backward_hosts(
@@ -1108,7 +1149,7 @@ def attention_backward_reference(
     top: NDArray[Any],
     total: NDArray[Any],
     dy: NDArray[Any],
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> AttentionBackwardArrays:
     """NumPy twin of `attention_backward`, in float64 where its arrays are."""
     _ATTENTION_BACKWARD.check((q, k, v, y, top, total, dy))
     real = ref.real(q, k, v, y, top, total, dy)
@@ -1143,7 +1184,7 @@ def attention_backward_reference(
         )
         # dv[n, g, j, c] = sum[i] dy[n, g, i, c] * weight[n, g, i, j];
         dv: NDArray[Any] = np.einsum("ngic,ngij->ngjc", dy, weight, optimize=True)
-        return dq, dk, dv
+        return AttentionBackwardArrays(dq, dk, dv)
 
 
 _ATTENTION_BACKWARD = _FILES.kernel(
@@ -1252,11 +1293,19 @@ class AttentionKeptUniform(UniformStruct):
 
 
 class AttentionKeptOutput(NamedTuple):
-    """The outputs of `attention_kept`, in the order of the outputs."""
+    """The outputs of `attention_kept`."""
 
     y: Tensor4[f32]
     top: Tensor3[f32]
     total: Tensor3[f32]
+
+
+class AttentionKeptArrays(NamedTuple):
+    """The outputs of `attention_kept_reference`."""
+
+    y: NDArray[Any]
+    top: NDArray[Any]
+    total: NDArray[Any]
 
 
 def _attention_kept_hosts(
@@ -1270,7 +1319,7 @@ def _attention_kept_hosts(
 @kernel_function
 def attention_kept_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> AttentionKeptArrays:
     """NumPy twin of `attention_kept`, in float64 where its arrays are."""
     _ATTENTION_KEPT.check((q, k, v))
     real = ref.real(q, k, v)
@@ -1290,7 +1339,7 @@ def attention_kept_reference(
         weight = np.exp(score - top[:, :, :, None]) / total[:, :, :, None]
         # y[n, g, i, c] = sum[j] weight[n, g, i, j] * v[n, g, j, c];
         y: NDArray[Any] = np.einsum("ngij,ngjc->ngic", weight, v, optimize=True)
-        return y, top, total
+        return AttentionKeptArrays(y, top, total)
 
 
 _ATTENTION_KEPT = _FILES.kernel(
@@ -1381,11 +1430,19 @@ class CausalAttentionBackwardUniform(UniformStruct):
 
 
 class CausalAttentionBackwardOutput(NamedTuple):
-    """The outputs of `causal_attention_backward`, in the order of the outputs."""
+    """The outputs of `causal_attention_backward`."""
 
     dq: Tensor4[f32]
     dk: Tensor4[f32]
     dv: Tensor4[f32]
+
+
+class CausalAttentionBackwardArrays(NamedTuple):
+    """The outputs of `causal_attention_backward_reference`."""
+
+    dq: NDArray[Any]
+    dk: NDArray[Any]
+    dv: NDArray[Any]
 
 
 def _causal_attention_backward_hosts(
@@ -1405,7 +1462,7 @@ def causal_attention_backward_reference(
     top: NDArray[Any],
     total: NDArray[Any],
     dy: NDArray[Any],
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> CausalAttentionBackwardArrays:
     """NumPy twin of `causal_attention_backward`, in float64 where its arrays are."""
     _CAUSAL_ATTENTION_BACKWARD.check((q, k, v, y, top, total, dy))
     real = ref.real(q, k, v, y, top, total, dy)
@@ -1446,7 +1503,7 @@ def causal_attention_backward_reference(
         dk: NDArray[Any] = np.einsum("ngij,ngip->ngjp", dproduct, q, optimize=True)
         # dv[n, g, j, c] = sum[i] dy[n, g, i, c] * weight[n, g, i, j];
         dv: NDArray[Any] = np.einsum("ngic,ngij->ngjc", dy, weight, optimize=True)
-        return dq, dk, dv
+        return CausalAttentionBackwardArrays(dq, dk, dv)
 
 
 _CAUSAL_ATTENTION_BACKWARD = _FILES.kernel(
@@ -1555,11 +1612,19 @@ class CausalAttentionKeptUniform(UniformStruct):
 
 
 class CausalAttentionKeptOutput(NamedTuple):
-    """The outputs of `causal_attention_kept`, in the order of the outputs."""
+    """The outputs of `causal_attention_kept`."""
 
     y: Tensor4[f32]
     top: Tensor3[f32]
     total: Tensor3[f32]
+
+
+class CausalAttentionKeptArrays(NamedTuple):
+    """The outputs of `causal_attention_kept_reference`."""
+
+    y: NDArray[Any]
+    top: NDArray[Any]
+    total: NDArray[Any]
 
 
 def _causal_attention_kept_hosts(
@@ -1573,7 +1638,7 @@ def _causal_attention_kept_hosts(
 @kernel_function
 def causal_attention_kept_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> CausalAttentionKeptArrays:
     """NumPy twin of `causal_attention_kept`, in float64 where its arrays are."""
     _CAUSAL_ATTENTION_KEPT.check((q, k, v))
     real = ref.real(q, k, v)
@@ -1600,7 +1665,7 @@ def causal_attention_kept_reference(
         weight = np.exp(score - top[:, :, :, None]) / total[:, :, :, None]
         # y[n, g, i, c] = sum[j] weight[n, g, i, j] * v[n, g, j, c];
         y: NDArray[Any] = np.einsum("ngij,ngjc->ngic", weight, v, optimize=True)
-        return y, top, total
+        return CausalAttentionKeptArrays(y, top, total)
 
 
 _CAUSAL_ATTENTION_KEPT = _FILES.kernel(
@@ -1704,11 +1769,19 @@ class GroupedQueryAttentionBackwardUniform(UniformStruct):
 
 
 class GroupedQueryAttentionBackwardOutput(NamedTuple):
-    """The outputs of `grouped_query_attention_backward`, in the order of the outputs."""
+    """The outputs of `grouped_query_attention_backward`."""
 
     dq: Tensor4[f32]
     dk: Tensor4[f32]
     dv: Tensor4[f32]
+
+
+class GroupedQueryAttentionBackwardArrays(NamedTuple):
+    """The outputs of `grouped_query_attention_backward_reference`."""
+
+    dq: NDArray[Any]
+    dk: NDArray[Any]
+    dv: NDArray[Any]
 
 
 def _grouped_query_attention_backward_hosts(
@@ -1728,7 +1801,7 @@ def grouped_query_attention_backward_reference(
     top: NDArray[Any],
     total: NDArray[Any],
     dy: NDArray[Any],
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> GroupedQueryAttentionBackwardArrays:
     """NumPy twin of `grouped_query_attention_backward`, in float64 where its arrays are."""
     _GROUPED_QUERY_ATTENTION_BACKWARD.check((q, k, v, y, top, total, dy))
     real = ref.real(q, k, v, y, top, total, dy)
@@ -1824,7 +1897,7 @@ def grouped_query_attention_backward_reference(
                     ]
                 )
         dv: NDArray[Any] = sum_over_i_u_
-        return dq, dk, dv
+        return GroupedQueryAttentionBackwardArrays(dq, dk, dv)
 
 
 _GROUPED_QUERY_ATTENTION_BACKWARD = _FILES.kernel(
@@ -1943,11 +2016,19 @@ class GroupedQueryAttentionKeptUniform(UniformStruct):
 
 
 class GroupedQueryAttentionKeptOutput(NamedTuple):
-    """The outputs of `grouped_query_attention_kept`, in the order of the outputs."""
+    """The outputs of `grouped_query_attention_kept`."""
 
     y: Tensor4[f32]
     top: Tensor3[f32]
     total: Tensor3[f32]
+
+
+class GroupedQueryAttentionKeptArrays(NamedTuple):
+    """The outputs of `grouped_query_attention_kept_reference`."""
+
+    y: NDArray[Any]
+    top: NDArray[Any]
+    total: NDArray[Any]
 
 
 def _grouped_query_attention_kept_hosts(
@@ -1961,7 +2042,7 @@ def _grouped_query_attention_kept_hosts(
 @kernel_function
 def grouped_query_attention_kept_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> GroupedQueryAttentionKeptArrays:
     """NumPy twin of `grouped_query_attention_kept`, in float64 where its arrays are."""
     _GROUPED_QUERY_ATTENTION_KEPT.check((q, k, v))
     real = ref.real(q, k, v)
@@ -2007,7 +2088,7 @@ def grouped_query_attention_kept_reference(
                 ]
             )
         y: NDArray[Any] = sum_over_j
-        return y, top, total
+        return GroupedQueryAttentionKeptArrays(y, top, total)
 
 
 _GROUPED_QUERY_ATTENTION_KEPT = _FILES.kernel(

@@ -27,6 +27,7 @@ from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
+    "Conv1dGradientArrays",
     "Conv1dGradientOutput",
     "Conv1dGradientUniform",
     "Conv1dUniform",
@@ -36,6 +37,7 @@ __all__ = [
     "Conv2dInputGradientUniform",
     "Conv2dKernelGradientUniform",
     "Conv2dUniform",
+    "DepthwiseConv2dGradientArrays",
     "DepthwiseConv2dGradientOutput",
     "DepthwiseConv2dGradientUniform",
     "DepthwiseConv2dUniform",
@@ -1653,10 +1655,17 @@ class Conv1dGradientUniform(UniformStruct):
 
 
 class Conv1dGradientOutput(NamedTuple):
-    """The outputs of `conv1d_gradient`, in the order of the outputs."""
+    """The outputs of `conv1d_gradient`."""
 
     dx: Tensor3[f32]
     dk: Tensor3[f32]
+
+
+class Conv1dGradientArrays(NamedTuple):
+    """The outputs of `conv1d_gradient_reference`."""
+
+    dx: NDArray[Any]
+    dk: NDArray[Any]
 
 
 def _conv1d_gradient_hosts(
@@ -1678,7 +1687,7 @@ def conv1d_gradient_reference(
     stride: int = 1,
     pad: int = 0,
     dilation: int = 1,
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> Conv1dGradientArrays:
     """NumPy twin of `conv1d_gradient`, in float64 where its arrays are."""
     _CONV1D_GRADIENT.check((x, k, dy), (stride, pad, dilation))
     real = ref.real(x, k, dy)
@@ -1729,7 +1738,7 @@ def conv1d_gradient_reference(
                     0.0,
                 )
         dk: NDArray[Any] = sum_over_n_j
-        return dx, dk
+        return Conv1dGradientArrays(dx, dk)
 
 
 _CONV1D_GRADIENT = _FILES.kernel(
@@ -1851,10 +1860,17 @@ class DepthwiseConv2dGradientUniform(UniformStruct):
 
 
 class DepthwiseConv2dGradientOutput(NamedTuple):
-    """The outputs of `depthwise_conv2d_gradient`, in the order of the outputs."""
+    """The outputs of `depthwise_conv2d_gradient`."""
 
     dx: Tensor4[f32]
     dk: Tensor3[f32]
+
+
+class DepthwiseConv2dGradientArrays(NamedTuple):
+    """The outputs of `depthwise_conv2d_gradient_reference`."""
+
+    dx: NDArray[Any]
+    dk: NDArray[Any]
 
 
 def _depthwise_conv2d_gradient_hosts(
@@ -1886,7 +1902,7 @@ def depthwise_conv2d_gradient_reference(
     stride: int = 1,
     pad: int = 0,
     dilation: int = 1,
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> DepthwiseConv2dGradientArrays:
     """NumPy twin of `depthwise_conv2d_gradient`, in float64 where its arrays are."""
     _DEPTHWISE_CONV2D_GRADIENT.check((x, k, dy), (stride, pad, dilation))
     real = ref.real(x, k, dy)
@@ -1965,7 +1981,7 @@ def depthwise_conv2d_gradient_reference(
                         0.0,
                     )
         dk: NDArray[Any] = sum_over_n_i_j
-        return dx, dk
+        return DepthwiseConv2dGradientArrays(dx, dk)
 
 
 _DEPTHWISE_CONV2D_GRADIENT = _FILES.kernel(

@@ -48,6 +48,7 @@ __all__ = [
     "SqrtUniform",
     "SubUniform",
     "SwigluUniform",
+    "SwishMulArrays",
     "SwishMulOutput",
     "SwishMulUniform",
     "SwishUniform",
@@ -1720,16 +1721,21 @@ class SwishMulUniform(UniformStruct):
 
 
 class SwishMulOutput(NamedTuple):
-    """The outputs of `swish_mul`, in the order of the outputs."""
+    """The outputs of `swish_mul`."""
 
     activated: Vector[f32]
     y: Vector[f32]
 
 
+class SwishMulArrays(NamedTuple):
+    """The outputs of `swish_mul_reference`."""
+
+    activated: NDArray[Any]
+    y: NDArray[Any]
+
+
 @kernel_function
-def swish_mul_reference(
-    gate: NDArray[Any], x: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def swish_mul_reference(gate: NDArray[Any], x: NDArray[Any]) -> SwishMulArrays:
     """NumPy twin of `swish_mul`, in float64 where its arrays are."""
     _SWISH_MUL.check((gate, x))
     real = ref.real(gate, x)
@@ -1740,7 +1746,7 @@ def swish_mul_reference(
         activated: NDArray[Any] = gate * _sigmoid(gate)
         # y[i] = activated[i] * x[i];
         y: NDArray[Any] = activated * x
-        return activated, y
+        return SwishMulArrays(activated, y)
 
 
 _SWISH_MUL = _FILES.kernel("swish_mul", swish_mul_reference, SwishMulUniform)

@@ -31,19 +31,24 @@ from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
+    "BatchStatisticsArrays",
     "BatchStatisticsOutput",
     "BatchStatisticsUniform",
+    "BatchnormTrainingGradientArrays",
     "BatchnormTrainingGradientOutput",
     "BatchnormTrainingGradientUniform",
+    "BatchnormTrainingKeptArrays",
     "BatchnormTrainingKeptOutput",
     "BatchnormTrainingKeptUniform",
     "BatchnormTrainingUniform",
     "BatchnormUniform",
     "GroupnormGradientUniform",
+    "GroupnormParameterGradientsArrays",
     "GroupnormParameterGradientsOutput",
     "GroupnormParameterGradientsUniform",
     "GroupnormUniform",
     "LayernormGradientUniform",
+    "LayernormParameterGradientsArrays",
     "LayernormParameterGradientsOutput",
     "LayernormParameterGradientsUniform",
     "LayernormUniform",
@@ -288,16 +293,23 @@ class LayernormParameterGradientsUniform(UniformStruct):
 
 
 class LayernormParameterGradientsOutput(NamedTuple):
-    """The outputs of `layernorm_parameter_gradients`, in the order of the outputs."""
+    """The outputs of `layernorm_parameter_gradients`."""
 
     dgain: Vector[f32]
     dbias: Vector[f32]
 
 
+class LayernormParameterGradientsArrays(NamedTuple):
+    """The outputs of `layernorm_parameter_gradients_reference`."""
+
+    dgain: NDArray[Any]
+    dbias: NDArray[Any]
+
+
 @kernel_function
 def layernorm_parameter_gradients_reference(
     x: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-05
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> LayernormParameterGradientsArrays:
     """NumPy twin of `layernorm_parameter_gradients`, in float64 where its arrays are."""
     _LAYERNORM_PARAMETER_GRADIENTS.check((x, dy), (eps,))
     real = ref.real(x, dy)
@@ -320,7 +332,7 @@ def layernorm_parameter_gradients_reference(
         )
         # dbias[j] = sum[i] dy[i, j];
         dbias: NDArray[Any] = np.sum(dy, axis=0)
-        return dgain, dbias
+        return LayernormParameterGradientsArrays(dgain, dbias)
 
 
 _LAYERNORM_PARAMETER_GRADIENTS = _FILES.kernel(
@@ -852,16 +864,23 @@ class GroupnormParameterGradientsUniform(UniformStruct):
 
 
 class GroupnormParameterGradientsOutput(NamedTuple):
-    """The outputs of `groupnorm_parameter_gradients`, in the order of the outputs."""
+    """The outputs of `groupnorm_parameter_gradients`."""
 
     dgain: Matrix[f32]
     dbias: Matrix[f32]
 
 
+class GroupnormParameterGradientsArrays(NamedTuple):
+    """The outputs of `groupnorm_parameter_gradients_reference`."""
+
+    dgain: NDArray[Any]
+    dbias: NDArray[Any]
+
+
 @kernel_function
 def groupnorm_parameter_gradients_reference(
     x: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-05
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> GroupnormParameterGradientsArrays:
     """NumPy twin of `groupnorm_parameter_gradients`, in float64 where its arrays are."""
     _GROUPNORM_PARAMETER_GRADIENTS.check((x, dy), (eps,))
     real = ref.real(x, dy)
@@ -889,7 +908,7 @@ def groupnorm_parameter_gradients_reference(
         )
         # dbias[q, k] = sum[i, p] dy[i, q, k, p];
         dbias: NDArray[Any] = np.sum(dy, axis=(0, 3))
-        return dgain, dbias
+        return GroupnormParameterGradientsArrays(dgain, dbias)
 
 
 _GROUPNORM_PARAMETER_GRADIENTS = _FILES.kernel(
@@ -1050,14 +1069,21 @@ class BatchStatisticsUniform(UniformStruct):
 
 
 class BatchStatisticsOutput(NamedTuple):
-    """The outputs of `batch_statistics`, in the order of the outputs."""
+    """The outputs of `batch_statistics`."""
 
     mean: Vector[f32]
     variance: Vector[f32]
 
 
+class BatchStatisticsArrays(NamedTuple):
+    """The outputs of `batch_statistics_reference`."""
+
+    mean: NDArray[Any]
+    variance: NDArray[Any]
+
+
 @kernel_function
-def batch_statistics_reference(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def batch_statistics_reference(x: NDArray[Any]) -> BatchStatisticsArrays:
     """NumPy twin of `batch_statistics`, in float64 where its arrays are."""
     _BATCH_STATISTICS.check((x,))
     real = ref.real(x)
@@ -1075,7 +1101,7 @@ def batch_statistics_reference(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[A
         variance: NDArray[Any] = np.einsum("ikp,ikp->k", d, d, optimize=True) / real(
             np.maximum(ref.i32(b) * n, 1)
         )
-        return mean, variance
+        return BatchStatisticsArrays(mean, variance)
 
 
 _BATCH_STATISTICS = _FILES.kernel(
@@ -1227,11 +1253,19 @@ class BatchnormTrainingGradientUniform(UniformStruct):
 
 
 class BatchnormTrainingGradientOutput(NamedTuple):
-    """The outputs of `batchnorm_training_gradient`, in the order of the outputs."""
+    """The outputs of `batchnorm_training_gradient`."""
 
     dx: Tensor3[f32]
     dgain: Vector[f32]
     dbias: Vector[f32]
+
+
+class BatchnormTrainingGradientArrays(NamedTuple):
+    """The outputs of `batchnorm_training_gradient_reference`."""
+
+    dx: NDArray[Any]
+    dgain: NDArray[Any]
+    dbias: NDArray[Any]
 
 
 @kernel_function
@@ -1241,7 +1275,7 @@ def batchnorm_training_gradient_reference(
     mean: NDArray[Any],
     scale: NDArray[Any],
     dy: NDArray[Any],
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> BatchnormTrainingGradientArrays:
     """NumPy twin of `batchnorm_training_gradient`, in float64 where its arrays are."""
     _BATCHNORM_TRAINING_GRADIENT.check((x, gain, mean, scale, dy))
     real = ref.real(x, gain, mean, scale, dy)
@@ -1276,7 +1310,7 @@ def batchnorm_training_gradient_reference(
         dgain: NDArray[Any] = scale * scale_along
         # dbias[k] = mean_along[k];
         dbias: NDArray[Any] = mean_along.copy()
-        return dx, dgain, dbias
+        return BatchnormTrainingGradientArrays(dx, dgain, dbias)
 
 
 _BATCHNORM_TRAINING_GRADIENT = _FILES.kernel(
@@ -1356,17 +1390,25 @@ class BatchnormTrainingKeptUniform(UniformStruct):
 
 
 class BatchnormTrainingKeptOutput(NamedTuple):
-    """The outputs of `batchnorm_training_kept`, in the order of the outputs."""
+    """The outputs of `batchnorm_training_kept`."""
 
     y: Tensor3[f32]
     mean: Vector[f32]
     scale: Vector[f32]
 
 
+class BatchnormTrainingKeptArrays(NamedTuple):
+    """The outputs of `batchnorm_training_kept_reference`."""
+
+    y: NDArray[Any]
+    mean: NDArray[Any]
+    scale: NDArray[Any]
+
+
 @kernel_function
 def batchnorm_training_kept_reference(
     x: NDArray[Any], gain: NDArray[Any], bias: NDArray[Any], *, eps: float = 1e-05
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> BatchnormTrainingKeptArrays:
     """NumPy twin of `batchnorm_training_kept`, in float64 where its arrays are."""
     _BATCHNORM_TRAINING_KEPT.check((x, gain, bias), (eps,))
     real = ref.real(x, gain, bias)
@@ -1390,7 +1432,7 @@ def batchnorm_training_kept_reference(
         y: NDArray[Any] = (x - mean[:, None]) * scale[:, None] * gain[:, None] + bias[
             :, None
         ]
-        return y, mean, scale
+        return BatchnormTrainingKeptArrays(y, mean, scale)
 
 
 _BATCHNORM_TRAINING_KEPT = _FILES.kernel(

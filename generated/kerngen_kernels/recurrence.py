@@ -21,6 +21,7 @@ from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "EmaUniform",
+    "LinearRecurrenceGradientArrays",
     "LinearRecurrenceGradientOutput",
     "LinearRecurrenceGradientUniform",
     "LinearRecurrenceUniform",
@@ -201,16 +202,23 @@ class LinearRecurrenceGradientUniform(UniformStruct):
 
 
 class LinearRecurrenceGradientOutput(NamedTuple):
-    """The outputs of `linear_recurrence_gradient`, in the order of the outputs."""
+    """The outputs of `linear_recurrence_gradient`."""
 
     da: Matrix[f32]
     dx: Matrix[f32]
 
 
+class LinearRecurrenceGradientArrays(NamedTuple):
+    """The outputs of `linear_recurrence_gradient_reference`."""
+
+    da: NDArray[Any]
+    dx: NDArray[Any]
+
+
 @kernel_function
 def linear_recurrence_gradient_reference(
     a: NDArray[Any], y: NDArray[Any], dy: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> LinearRecurrenceGradientArrays:
     """NumPy twin of `linear_recurrence_gradient`, in float64 where its arrays are."""
     _LINEAR_RECURRENCE_GRADIENT.check((a, y, dy))
     real = ref.real(a, y, dy)
@@ -235,7 +243,7 @@ def linear_recurrence_gradient_reference(
         da: NDArray[Any] = np.where(t_ > 0, h * ref.take(y, t_ - 1, 1), 0.0)
         # dx[i, t] = h[i, t];
         dx: NDArray[Any] = h.copy()
-        return da, dx
+        return LinearRecurrenceGradientArrays(da, dx)
 
 
 _LINEAR_RECURRENCE_GRADIENT = _FILES.kernel(

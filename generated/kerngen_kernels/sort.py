@@ -32,6 +32,7 @@ __all__ = [
     "BeginsU32Uniform",
     "IsNonzeroF32Uniform",
     "IsNonzeroI32Uniform",
+    "NonzeroArrays",
     "NonzeroOutput",
     "NonzeroUniform",
     "OrderByRowsUniform",
@@ -766,14 +767,21 @@ class NonzeroUniform(UniformStruct):
 
 
 class NonzeroOutput(NamedTuple):
-    """The outputs of `nonzero`, in the order of the outputs."""
+    """The outputs of `nonzero`."""
 
     places: Vector[u32]
     count_: Scalar[u32]
 
 
+class NonzeroArrays(NamedTuple):
+    """The outputs of `nonzero_reference`."""
+
+    places: NDArray[Any]
+    count_: NDArray[Any]
+
+
 @kernel_function
-def nonzero_reference(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def nonzero_reference(x: NDArray[Any]) -> NonzeroArrays:
     """NumPy twin of `nonzero`, in float64 where its arrays are."""
     _NONZERO.check((x,))
     x = ref.u32(x)
@@ -795,7 +803,7 @@ def nonzero_reference(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         count: NDArray[Any] = np.asarray(
             np.sum(np.where(x != 0, ref.u32(1), 0), dtype=np.uint32)
         )
-        return places, count
+        return NonzeroArrays(places, count)
 
 
 _NONZERO = _FILES.kernel("nonzero", nonzero_reference, NonzeroUniform)

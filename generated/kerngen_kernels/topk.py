@@ -27,8 +27,10 @@ __all__ = [
     "GreatestOfChunksUniform",
     "GreatestOfUnevenChunksUniform",
     "PlacesInRowUniform",
+    "TakeChunksArrays",
     "TakeChunksOutput",
     "TakeChunksUniform",
+    "TakePlacesArrays",
     "TakePlacesOutput",
     "TakePlacesUniform",
     "find_more",
@@ -424,10 +426,17 @@ class TakeChunksUniform(UniformStruct):
 
 
 class TakeChunksOutput(NamedTuple):
-    """The outputs of `take_chunks`, in the order of the outputs."""
+    """The outputs of `take_chunks`."""
 
     y: Tensor3[f32]
     ordered: Matrix[i32]
+
+
+class TakeChunksArrays(NamedTuple):
+    """The outputs of `take_chunks_reference`."""
+
+    y: NDArray[Any]
+    ordered: NDArray[Any]
 
 
 def _take_chunks_hosts(
@@ -441,7 +450,7 @@ def _take_chunks_hosts(
 @kernel_function
 def take_chunks_reference(
     x: NDArray[Any], chunks: NDArray[Any], *, size: int
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> TakeChunksArrays:
     """NumPy twin of `take_chunks`, in float64 where its arrays are."""
     _TAKE_CHUNKS.check((x, chunks), (size,))
     real = ref.real(x)
@@ -471,7 +480,7 @@ def take_chunks_reference(
             ref.at(x, i[:, None, None], ordered[:, :, None] * length + j),
             -float("inf"),
         )
-        return y, ordered
+        return TakeChunksArrays(y, ordered)
 
 
 _TAKE_CHUNKS = _FILES.kernel(
@@ -623,16 +632,21 @@ class TakePlacesUniform(UniformStruct):
 
 
 class TakePlacesOutput(NamedTuple):
-    """The outputs of `take_places`, in the order of the outputs."""
+    """The outputs of `take_places`."""
 
     y: Matrix[f32]
     places: Matrix[u32]
 
 
+class TakePlacesArrays(NamedTuple):
+    """The outputs of `take_places_reference`."""
+
+    y: NDArray[Any]
+    places: NDArray[Any]
+
+
 @kernel_function
-def take_places_reference(
-    x: NDArray[Any], at: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def take_places_reference(x: NDArray[Any], at: NDArray[Any]) -> TakePlacesArrays:
     """NumPy twin of `take_places`, in float64 where its arrays are."""
     _TAKE_PLACES.check((x, at))
     real = ref.real(x)
@@ -645,7 +659,7 @@ def take_places_reference(
         y: NDArray[Any] = ref.at(x, i[:, None], at)
         # places[i, r] = u32(at[i, r]);
         places: NDArray[Any] = ref.u32(at).copy()
-        return y, places
+        return TakePlacesArrays(y, places)
 
 
 _TAKE_PLACES = _FILES.kernel("take_places", take_places_reference, TakePlacesUniform)

@@ -43,6 +43,7 @@ from kerngen.emit.python_names import (
 )
 from kerngen.emit.reference.module import write_function as write_array_function
 from kerngen.emit.reference.module import write_reference
+from kerngen.emit.reference.types import array_annotation
 from kerngen.emit.signature import (
     default_text,
     element_name,
@@ -153,7 +154,7 @@ def _public_names(module: Module, names: ModuleNames) -> list[str]:
         if uniform_layout(kernel).fields:
             public.append(own.uniform)
         if len(output_tensors(kernel)) > 1:
-            public.append(own.output)
+            public += [own.output, own.arrays]
     return public
 
 
@@ -171,8 +172,7 @@ def _kernel(
         write_uniform(writer, kernel, own, names)
         writer.apart()
     if len(output_tensors(kernel)) > 1:
-        write_output_tuple(writer, kernel, own)
-        writer.apart()
+        write_output_tuples(writer, kernel, own)
     if has_hosts(kernel):
         write_hosts(writer, kernel, names, functions)
         writer.apart()
@@ -216,7 +216,6 @@ def _write_kernel(
 
 _BY_RANK = {0: "Scalar", 1: "Vector", 2: "Matrix", 3: "Tensor3", 4: "Tensor4"}
 """The type aliases of `kerngen.runtime` for tensors of a rank."""
-_BY_ORDER = "in the order of the outputs"
 
 
 def tensor_annotation(tensor: Tensor) -> str:
@@ -227,13 +226,18 @@ def tensor_annotation(tensor: Tensor) -> str:
     return f"Tensor[{element}, Literal[{tensor.rank}]]"
 
 
-def write_output_tuple(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
-    """Write the class of the tuple that a kernel with several outputs returns."""
-    with writer.block(f"class {names.output}(NamedTuple):"):
-        write_docstring(writer, [f"The outputs of `{names.function}`, {_BY_ORDER}."])
-        writer.line()
-        for tensor in output_tensors(kernel):
-            writer.line(f"{names.outputs[tensor.name]}: {tensor_annotation(tensor)}")
+def write_output_tuples(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
+    """Write the classes that a kernel with several outputs and its reference return."""
+    for name, function, annotation in (
+        (names.output, names.function, tensor_annotation),
+        (names.arrays, names.reference, array_annotation),
+    ):
+        with writer.block(f"class {name}(NamedTuple):"):
+            write_docstring(writer, [f"The outputs of `{function}`."])
+            writer.line()
+            for tensor in output_tensors(kernel):
+                writer.line(f"{names.outputs[tensor.name]}: {annotation(tensor)}")
+        writer.apart()
 
 
 def write_function(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
@@ -334,7 +338,10 @@ def _arguments(kernel: Kernel, names: KernelNames) -> list[tuple[str, str]]:
     outputs = output_tensors(kernel)
     where = "Where to put the result, instead of a new tensor."
     if len(outputs) > 1:
-        where = f"Where to put the results, {_BY_ORDER}, instead of new tensors."
+        where = (
+            "Where to put the results, in the order of the outputs, instead of new "
+            "tensors."
+        )
     out = [("out", where)] if outputs else []
     context = "The context; tensor arguments imply it."
     return [*tensors, *scalars, *out, ("ctx", context)]

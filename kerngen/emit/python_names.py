@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from kerngen.emit.imports import BOUND, IMPORTABLE, STRUCT_IMPORTS
@@ -120,13 +120,14 @@ class KernelNames:
 
     `values` maps all names of the kernel's own name space to Python's: tensors, parameters,
     dims, hosts and indices; `fields` maps those of its uniform struct, `outputs` those of the
-    tuple that it returns.
+    tuples that it and its reference return.
     """
 
     function: str
     reference: str
     uniform: str
     output: str
+    arrays: str
     description: str
     hosts: str
     computed: str
@@ -175,19 +176,19 @@ def module_names(module: Module) -> ModuleNames:
     constants |= {name: f"_{shown}" for name, shown in theirs.items()}
     called = private.claim_all(function.name for function in used_functions(module))
     known = {kernel.name: kernel for kernel in _known_kernels(module)}
+    kernels = {
+        kernel.name: _kernel_names(kernel, shown[kernel.name], public, private)
+        for kernel in module.kernels
+    }
+    # No value hides what is called in a kernel's function or reference.
+    classes = (name for own in kernels.values() for name in (own.output, own.arrays))
+    taken = {*constants.values(), *structs.values(), *classes}
+    values = {
+        kernel.name: _value_namer(taken).claim_all(_kernel_values(kernel, known))
+        for kernel in module.kernels
+    }
     return ModuleNames(
-        kernels={
-            kernel.name: _kernel_names(
-                kernel,
-                shown[kernel.name],
-                public,
-                private,
-                _value_namer((*constants.values(), *structs.values())).claim_all(
-                    _kernel_values(kernel, known)
-                ),
-            )
-            for kernel in module.kernels
-        },
+        kernels={n: replace(own, values=values[n]) for n, own in kernels.items()},
         functions={name: f"_{shown}" for name, shown in called.items()},
         constants=constants,
         structs=structs,
@@ -284,18 +285,19 @@ def _kernel_names(
     function: str,
     public: PythonNamer,
     private: PythonNamer,
-    values: dict[str, str],
 ) -> KernelNames:
+    """Return a kernel's names but for `values`, which may not be those of the others."""
     outputs = (tensor.name for tensor in kernel.tensors if tensor.role is Role.OUTPUT)
     return KernelNames(
         function=function,
         reference=public.claim(f"{function}_reference"),
         uniform=public.claim(_class_like(uniform_name(kernel.name))),
         output=public.claim(_class_like(f"{pascal_case(kernel.name)}Output")),
+        arrays=public.claim(_class_like(f"{pascal_case(kernel.name)}Arrays")),
         description=f"_{private.claim(function.upper())}",
         hosts=f"_{private.claim(f'{function}_hosts')}",
         computed=f"_{private.claim(f'{function}_computed')}",
-        values=values,
+        values={},
         fields=_field_names(uniform_layout(kernel)),
         outputs=PythonNamer(_NOT_FOR_OUTPUTS).claim_all(outputs),
     )

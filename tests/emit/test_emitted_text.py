@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import keyword
 import re
@@ -264,14 +265,27 @@ NAMED = """
 def test_a_kernels_values_may_have_any_name() -> None:
     module = loaded(NAMED)
     x = np.array([1, 2], np.float32)
-    out, count, total = module.class__reference(x, x + 1)
-    assert out.tolist() == [1 + 7 + 4 + 5, 2 + 7 + 6 + 5]
-    assert count.tolist() == [24, 27]
-    assert float(total) == 8
+    found = module.class__reference(x, x + 1)
+    assert found.out.tolist() == [1 + 7 + 4 + 5, 2 + 7 + 6 + 5]
+    assert found.count_.tolist() == [24, 27]
+    assert float(found.real) == 8
     assert module._CLASS_.hosts(2, 1.0, 2.0, 3.0, 4, 5)[-1] == 7
     assert module.ClassOutput._fields == ("out", "count_", "real")
+    assert module.ClassArrays._fields == ("out", "count_", "real")
     fields = [field.name for field in module.ClassUniform.FIELDS]
     assert fields[1:5] == ["init___", "ctx", "pack_", "FIELDS_"]
+
+
+def test_a_value_does_not_hide_the_tuple_that_is_returned() -> None:
+    module = loaded("""
+        kernel k(KOutput: f32[n], KArrays: f32[n]) -> y: f32[n], z: f32[n] {
+            y[i] = KOutput[i];
+            z[i] = KArrays[i];
+        }
+    """)
+    assert [*inspect.signature(module.k).parameters][:2] == ["KOutput_", "KArrays_"]
+    found = module.k_reference(np.ones(2), np.zeros(2))
+    assert (found.y.tolist(), found.z.tolist()) == ([1, 1], [0, 0])
 
 
 def test_output_is_the_same_every_time() -> None:

@@ -40,8 +40,11 @@ from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
 from kerngen.ir.walk import subscript_value, walk
 
 
-def reference_body(kernel: ir.Kernel, scope: FunctionBody) -> str:
-    """Return the lines of the body of a kernel's reference, as one text."""
+def reference_body(kernel: ir.Kernel, scope: FunctionBody, arrays: str) -> str:
+    """Return the lines of the body of a kernel's reference, as one text.
+
+    `arrays` is the class of the tuple that it returns, if it has several outputs.
+    """
     # Statements are printed first: they determine which dims, hosts and arguments are needed.
     written: set[ir.Tensor] = set()
     for statement in kernel.body:
@@ -57,9 +60,13 @@ def reference_body(kernel: ir.Kernel, scope: FunctionBody) -> str:
         for line in hosts:
             writer.line(line)
         writer.lines(scope.writer.text)
-        returned = [scope.names[tensor.name] for tensor in output_tensors(kernel)]
-        if returned:
-            writer.line(f"return {', '.join(returned)}")
+        match [scope.names[tensor.name] for tensor in output_tensors(kernel)]:
+            case []:
+                pass
+            case [name]:
+                writer.line(f"return {name}")
+            case several:
+                writer.line(f"return {call(arrays, several).text}")
     return writer.text
 
 

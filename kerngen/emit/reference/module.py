@@ -78,10 +78,10 @@ def write_reference(
     scope = FunctionBody(
         own.values, names.constants, functions, names.structs, parameters
     )
-    body = reference_body(kernel, scope)
+    body = reference_body(kernel, scope, own.arrays)
     writer.line("@kernel_function")
     with writer.block(
-        f"def {own.reference}({_parameters(kernel, own)}) -> {_result(kernel)}:"
+        f"def {own.reference}({_parameters(kernel, own)}) -> {_result(kernel, own)}:"
     ):
         lines = [f"NumPy twin of `{own.function}`, in float64 where its arrays are."]
         if any(tensor.role is Role.UPDATE for tensor in kernel.tensors):
@@ -123,11 +123,11 @@ def _check(kernel: Kernel, names: KernelNames) -> str:
     return call(f"{names.description}.check", arguments).text
 
 
-def _result(kernel: Kernel) -> str:
+def _result(kernel: Kernel, names: KernelNames) -> str:
     match [array_annotation(tensor) for tensor in output_tensors(kernel)]:
         case []:
             return "None"
         case [single]:
             return single
-        case several:
-            return f"tuple[{', '.join(several)}]"
+        case _:
+            return names.arrays

@@ -23,7 +23,7 @@ from kerngen.runtime.device.arena import UniformArena
 from kerngen.runtime.device.bound import BoundPipelines
 from kerngen.runtime.device.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
 from kerngen.runtime.device.limits import Limits
-from kerngen.runtime.device.mapping import Map, PromisedMapping, mapping_of
+from kerngen.runtime.device.mapping import Map, Polling, PromisedMapping, mapping_of
 from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.native import MakeModule, tick_seconds
 from kerngen.runtime.device.recorder import Recorder, Recording
@@ -50,11 +50,16 @@ if TYPE_CHECKING:
     from kerngen.runtime.context import Context
 
 
-_POLLING: Mapping[Kind, float] = {"gpu": 400e-6, "software": 50e-6}
-"""Seconds for which a reader polls without a pause; after that it sleeps between polls.
+_POLLING: Mapping[Kind, Polling] = {
+    "gpu": Polling(400e-6, pause=1 / 64),
+    "software": Polling(50e-6, pause=1 / 16),
+}
+"""How readers poll.
 
-To sleep and to wake takes 60 us or more.  On a software adapter polling is short, as the
-reader takes its time from the threads that compute.
+To sleep and to wake takes 60 us or more.  100 additions of 2^26 numbers and a read take an
+H200 19.2 ms, 19.5 with pauses of a sixteenth and 19.05 without any, while the processor is
+busy for 15 %, 11 % and 25 % of that.  On a software adapter a reader polls less, as it takes
+its time from the threads that compute.
 """
 
 

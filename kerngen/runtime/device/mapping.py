@@ -9,6 +9,7 @@ wgpu whose private names were not tested.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from itertools import count
@@ -45,11 +46,21 @@ class Mapping(Protocol):
 
 
 LONGEST_PAUSE: Final = 1e-3
-"""The most seconds that a reader sleeps between two polls.
+"""The most seconds that a reader sleeps between two polls."""
 
-Before, it sleeps for a sixteenth of the time waited so far: so much longer, at most, a read
-takes than it would with constant polling.
-"""
+
+@final
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """How a reader polls: for `seconds` without a pause, then with pauses that grow.
+
+    A pause is `pause` times what it has waited so far: a read takes so much longer, at most,
+    than it would with constant polling.
+    """
+
+    seconds: float
+    pause: float
+
 
 Map = Callable[[Buffer, int], Mapping]
 """Begins to map bytes of a buffer, as many as the number, from its start."""
@@ -89,9 +100,9 @@ class DirectMapping:
     """A mapping that polls the device in the reader's own thread."""
 
     def __init__(
-        self, device: Device, polling: float, buffer: Buffer, nbytes: int
+        self, device: Device, polling: Polling, buffer: Buffer, nbytes: int
     ) -> None:
-        """Begin to map; a reader polls for `polling` seconds before it sleeps."""
+        """Begin to map; a reader polls as `polling` says."""
         self._device = device
         self._polling = polling
         self._library = library()
@@ -120,8 +131,8 @@ class DirectMapping:
         self._library.poll(device)
         while not self._is_done:
             waited = perf_counter() - start
-            if waited > self._polling:
-                sleep(min(waited / 16, LONGEST_PAUSE))
+            if waited > self._polling.seconds:
+                sleep(min(waited * self._polling.pause, LONGEST_PAUSE))
             self._check_device()
             self._library.poll(device)
         self._check_device()
@@ -228,12 +239,8 @@ library = cache(_Library)
 """The one `_Library` of the process, made at its first use: wgpu is loaded by then."""
 
 
-def mapping_of(device: Device, polling: float) -> Map:
-    """Return a function that maps buffers for the host to read.
-
-    Where the mapping polls the device, it does so for `polling` seconds without pauses, and
-    then with pauses.
-    """
+def mapping_of(device: Device, polling: Polling) -> Map:
+    """Return a function that maps buffers for the host to read, which may poll the device."""
     if untested(device):
         return partial(PromisedMapping, device)
     return partial(DirectMapping, device, polling)

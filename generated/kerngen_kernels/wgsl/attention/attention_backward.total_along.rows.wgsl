@@ -99,15 +99,15 @@ fn main(
 @group(0) @binding(1) var<storage, read> y_edge_upto16: array<f32>;
 @group(0) @binding(2) var<storage, read> dy_edge_upto16: array<f32>;
 
-// 256 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 16 elements, read pass by pass.
 // Also run for causal_attention_backward, stage total_along: rows.
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn edge_upto16(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let row = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    let row = (workgroup.y * grid.x + workgroup.x) * 128u + lane;
     if (row >= u.b * u.h * u.s) {
         return;
     }

@@ -177,14 +177,14 @@ fn max_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), nan);
 }
 
-// 256 rows per workgroup, of up to 16 elements, read pass by pass.
-@compute @workgroup_size(256)
+// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+@compute @workgroup_size(128)
 fn edge_upto16(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let row = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    let row = (workgroup.y * grid.x + workgroup.x) * 128u + lane;
     if (row >= u.b * u.h * u.s) {
         return;
     }

@@ -117,14 +117,14 @@ fn on_axis(place: i32, length_: i32) -> bool {
     return place >= 0 && place < length_;
 }
 
-// 256 rows per workgroup, of up to 16 elements, read pass by pass.
-@compute @workgroup_size(256)
+// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+@compute @workgroup_size(128)
 fn edge_upto16(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let row = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    let row = (workgroup.y * grid.x + workgroup.x) * 128u + lane;
     if (row >= u.b * u.o * u.y_axis_2) {
         return;
     }

@@ -121,15 +121,15 @@ fn main(
 
 @group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
 
-// 256 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 16 elements, read pass by pass.
 // Also run for argsort_f32, stage place: rows.
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn edge_upto16(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let i = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    let i = (workgroup.y * grid.x + workgroup.x) * 128u + lane;
     if (i >= u.n) {
         return;
     }
