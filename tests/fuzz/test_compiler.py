@@ -16,7 +16,7 @@ from .oracle import FoundError, Oracle
 FEW, MANY = 700, 1_000_000
 
 CAMPAIGNS = 112
-"""Seeds of the million inputs: of a night's sixteen, each takes two minutes."""
+"""Seeds of the million inputs: of a night's sixteen, each takes half a minute."""
 
 
 def test_some_inputs(tmp_path: Path) -> None:

@@ -33,9 +33,12 @@ def test_sequences_agree_with_numpy(machine: type[Machine]) -> None:
     run_state_machine_as_test(machine, settings=quick)
 
 
+# Others each night; of a minute each, so that several workers share them.
 @pytest.mark.nightly
-def test_long_sequences_agree_with_numpy(machine: type[Machine]) -> None:
-    long = settings(quick, max_examples=2000, stateful_step_count=100, database=None)
+@pytest.mark.parametrize("part", range(4))
+def test_long_sequences_agree_with_numpy(machine: type[Machine], part: int) -> None:
+    del part  # Hypothesis draws others
+    long = settings(quick, max_examples=150, stateful_step_count=100, database=None)
     before = gc.get_threshold()
     gc.set_threshold(50, 2, 2)  # at any point, nearly
     try:
