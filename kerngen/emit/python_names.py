@@ -73,7 +73,13 @@ _NOT_FOR_VALUES = _RESERVED | {
     *("Any", "NDArray", "ctx", "geometry", "hostmath", "np", "out", "real", "ref")
 }
 _NOT_FOR_FIELDS = _RESERVED | FIELD_NAMES | {"ClassVar", "np", *STRUCT_IMPORTS}
-_NOT_FOR_OUTPUTS = _RESERVED | TUPLE_NAMES
+_NOT_FOR_OUTPUTS = (
+    _RESERVED
+    | TUPLE_NAMES
+    | {*("Any", "Literal", "NDArray"), *("Matrix", "Scalar", "Vector")}
+    | {*("Tensor", "Tensor3", "Tensor4")}
+)
+"""Fields of a tuple must not hide what the annotations of the fields below them name."""
 
 
 @final
@@ -177,12 +183,15 @@ def module_names(module: Module) -> ModuleNames:
     called = private.claim_all(function.name for function in used_functions(module))
     known = {kernel.name: kernel for kernel in _known_kernels(module)}
     kernels = {
-        kernel.name: _kernel_names(kernel, shown[kernel.name], public, private)
+        kernel.name: _kernel_names(
+            kernel, shown[kernel.name], public, private, structs.values()
+        )
         for kernel in module.kernels
     }
-    # No value hides what is called in a kernel's function or reference.
-    classes = (name for own in kernels.values() for name in (own.output, own.arrays))
-    taken = {*constants.values(), *structs.values(), *classes}
+    # No value hides a constant, a struct or the tuple that a function returns.
+    several = [own for own in kernels.values() if len(own.outputs) > 1]
+    tuples = (name for own in several for name in (own.output, own.arrays))
+    taken = {*constants.values(), *structs.values(), *tuples}
     values = {
         kernel.name: _value_namer(taken).claim_all(_kernel_values(kernel, known))
         for kernel in module.kernels
@@ -285,8 +294,9 @@ def _kernel_names(
     function: str,
     public: PythonNamer,
     private: PythonNamer,
+    structs: Iterable[str],
 ) -> KernelNames:
-    """Return a kernel's names but for `values`, which may not be those of the others."""
+    """Return a kernel's names without `values`, which depend on those of all kernels."""
     outputs = (tensor.name for tensor in kernel.tensors if tensor.role is Role.OUTPUT)
     return KernelNames(
         function=function,
@@ -299,7 +309,7 @@ def _kernel_names(
         computed=f"_{private.claim(f'{function}_computed')}",
         values={},
         fields=_field_names(uniform_layout(kernel)),
-        outputs=PythonNamer(_NOT_FOR_OUTPUTS).claim_all(outputs),
+        outputs=PythonNamer(_NOT_FOR_OUTPUTS.union(structs)).claim_all(outputs),
     )
 
 
@@ -338,7 +348,8 @@ def _kernel_values(kernel: Kernel, kernels: Mapping[str, Kernel]) -> Iterator[st
 
     The names of a gradient's forward kernel come first, so that what both share has the same
     name in both: if the forward kernel has `lambda` and `lambda_`, and the gradient `lambda`
-    alone, that is `lambda__` in both.
+    alone, that is `lambda__` in both.  A name that a module's constant, struct or tuple has,
+    too, differs where the gradient is in another module.
     """
     forward = kernels.get(kernel.gradient.kernel) if kernel.gradient else None
     if forward is not None:

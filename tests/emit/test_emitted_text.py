@@ -288,6 +288,19 @@ def test_a_value_does_not_hide_the_tuple_that_is_returned() -> None:
     assert (found.y.tolist(), found.z.tolist()) == ([1, 1], [0, 0])
 
 
+def test_a_field_of_a_tuple_does_not_hide_the_type_of_another() -> None:
+    module = loaded("""
+        struct Body { mass: f32 }
+        kernel k(x: Body[n]) -> Vector: f32[n], Any: f32[n], Body: Body[n] {
+            Vector[i] = x[i].mass;
+            Any[i] = x[i].mass;
+            Body[i] = x[i];
+        }
+    """)
+    assert module.KOutput._fields == ("Vector_", "Any_", "Body_")
+    assert module.KArrays._fields == module.KOutput._fields
+
+
 def test_output_is_the_same_every_time() -> None:
     again = compile_text(SOURCE, "a.kern").binding
     assert compile_text(SOURCE, "a.kern").binding == again

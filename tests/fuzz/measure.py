@@ -33,7 +33,7 @@ _SMALL: Final = 500
 """A text of each shape goes first, so that what is made once does not count."""
 
 _TURNS: Final = 400
-"""The turns of the loop that measures how fast the processor is: some 50 ms."""
+"""The turns of the loop that measures how fast the processor is."""
 
 _KIB: Final = 1024
 
@@ -76,8 +76,8 @@ def _library(files: Files) -> Library:
 class Cost:
     """What some work took, of the processor's seconds and of MiB, and what it made.
 
-    `pace` is what the same loop takes always, before and after the work: of a processor that
-    is slower, or shared, both are longer.
+    `pace` is what a fixed loop takes, the mean of before and after the work: a processor that
+    is slower, or shared, takes longer for both.
     """
 
     seconds: float

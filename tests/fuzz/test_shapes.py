@@ -10,16 +10,13 @@ from .measure import measured
 from .shapes import SHAPES
 
 SECONDS: Final = 2.5
-"""What checking 64 KiB may take of a core that takes `PACE` seconds for `Cost.pace`.
-
-With other work on both cores of that machine, checking takes 1.7 times as long, and so does
-the loop that the pace is of.
-"""
+"""The seconds that checking 64 KiB may take where the pace is `PACE`."""
 
 PACE: Final = 0.06
+"""The pace (`Cost.pace`) of one of two cores, of which the other is idle.
 
-MANY: Final = {"copies of structs": 8.0}
-"""Shapes of which each character is worth many: a struct is copied value by value."""
+Where both are busy it is 0.1, and checking takes as much longer.
+"""
 
 MOST_MIB: Final = 500
 SMALL: Final = 2000
@@ -44,5 +41,5 @@ def test_few_shapes_that_are_small(name: str, size: int) -> None:
 def test_64_kib_are_checked_within_the_limits(name: str) -> None:
     ((_, costs),) = measured([name], ["check"])
     cost = costs["check"]
-    assert cost.seconds / cost.pace < SECONDS / PACE * MANY.get(name, 1.0)
+    assert cost.seconds / cost.pace < SECONDS / PACE
     assert cost.mib < MOST_MIB

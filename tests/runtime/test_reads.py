@@ -142,7 +142,7 @@ def test_a_reader_of_long_work_pauses_between_polls(ctx: Context) -> None:
     reading = internals(ctx)._begin_reads([y[:3].place])
     slow = Unfinished(reading.mapping._library, 0.03)
     reading.mapping._library, reading.mapping._polling = slow, Polling(
-        0.0, pause=1 / 64
+        0.0, share=1 / 64
     )
     reading.mapping.wait()
     (data,) = internals(ctx)._end_read(reading)

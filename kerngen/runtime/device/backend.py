@@ -51,14 +51,14 @@ if TYPE_CHECKING:
 
 
 _POLLING: Mapping[Kind, Polling] = {
-    "gpu": Polling(400e-6, pause=1 / 64),
-    "software": Polling(50e-6, pause=1 / 16),
+    "gpu": Polling(400e-6, share=1 / 64),
+    "software": Polling(50e-6, share=1 / 16),
 }
 """How readers poll.
 
 To sleep and to wake takes 60 us or more.  100 additions of 2^26 numbers and a read take an
-H200 19.2 ms, 19.5 with pauses of a sixteenth and 19.05 without any, while the processor is
-busy for 15 %, 11 % and 25 % of that.  On a software adapter a reader polls less, as it takes
+H200 19.2 ms, 19.5 with pauses of a sixteenth and 19.05 with the shortest, while the processor
+is busy for 15 %, 11 % and 25 % of that.  On a software adapter a reader polls less, as it takes
 its time from the threads that compute.
 """
 

@@ -54,12 +54,12 @@ LONGEST_PAUSE: Final = 1e-3
 class Polling:
     """How a reader polls: for `seconds` without a pause, then with pauses that grow.
 
-    A pause is `pause` times what it has waited so far: a read takes so much longer, at most,
-    than it would with constant polling.
+    A pause is a `share` of the time waited so far, and at most `LONGEST_PAUSE`.  So much later,
+    and what it takes to sleep and to wake, a reader may see that the device is done.
     """
 
     seconds: float
-    pause: float
+    share: float
 
 
 Map = Callable[[Buffer, int], Mapping]
@@ -132,7 +132,7 @@ class DirectMapping:
         while not self._is_done:
             waited = perf_counter() - start
             if waited > self._polling.seconds:
-                sleep(min(waited * self._polling.pause, LONGEST_PAUSE))
+                sleep(min(waited * self._polling.share, LONGEST_PAUSE))
             self._check_device()
             self._library.poll(device)
         self._check_device()

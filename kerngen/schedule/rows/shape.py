@@ -10,7 +10,7 @@ from kerngen.schedule.lowering.joining import left_to_join
 from kerngen.schedule.lowering.values import LANES
 
 INVOCATIONS: Final = 256
-"""The lanes of a workgroup that rows share, and of a long row without the option `lanes`."""
+"""The most lanes of a row, and so of its workgroup, without the option `lanes`."""
 
 SHARED: Final = 128
 """The lanes of a workgroup that several rows share.
