@@ -8,9 +8,13 @@ import numpy as np
 
 from kerngen.cli.project import select
 from kerngen.cli.settings import Project
+from kerngen.ir.nodes import Constant, Role, Statement, Tensor
+from kerngen.ir.types import Scalar
 from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.hazard_scan import hazards_of
+from kerngen.verify.hazards import HazardCollector
+from kerngen.verify.meaning.number import known, unknown
 from kerngen.verify.subjects import subjects
 
 FILE = Path(__file__).with_name("hazards.kern")
@@ -49,3 +53,24 @@ def test_what_leads_beyond_the_numbers_is_told() -> None:
     assert hazards["naive_gradient"][0].line == FILE.read_text().count("\n")
     with np.errstate(over="ignore"):
         assert np.isinf(np.exp(np.float32(104.524)))
+
+
+def test_a_hazard_is_that_of_the_statement_in_which_it_was_seen() -> None:
+    first, second = (
+        Statement(
+            Tensor(name, Scalar.F32, (), Role.OUTPUT), (), Constant(1.0, Scalar.F32)
+        )
+        for name in "xy"
+    )
+    collector = HazardCollector()
+    large, lost = known([1e30]), unknown((1,), Scalar.F32)
+    collector.operator("*", large, large, lost)
+    collector.statement(first, known([1.0]))  # a branch that is not taken
+    collector.statement(second, lost)
+    assert not collector.found
+    collector.operator("*", large, large, lost)
+    collector.operator("*", known([1e20]), known([1e20]), lost)
+    collector.statement(second, lost)
+    (found,) = collector.found.values()
+    assert (found.statement, found.kind) == (second, "overflow")
+    assert found.text == "1e+20 * 1e+20 is not finite in f32"

@@ -339,3 +339,37 @@ def test_prefixes_are_joined_one_by_one(
         for part in ("value", "error", "size"):
             whole, own = getattr(found, part)[count], getattr(single, part)
             np.testing.assert_array_equal(whole, own, f"{part} of {count}")
+
+
+def test_a_first_best_place_is_known_if_no_other_may_be_better() -> None:
+    counts = number.known([True, True, True])
+
+    def place(value: Any, error: Any = 0.0, *, least: bool = False) -> int | None:
+        found = number.first_best(n(value, error), counts, least=least)
+        return None if found.unsure else int(found.value)
+
+    assert place([1, 3, 3]) == 1
+    assert place([3, 1, 2], 0.4) == 0
+    assert place([1, 3, 3], 0.1) is None
+    assert place([3, 2.9, 0], 0.06) is None  # 2.96 may be more than 2.94
+    assert place([3, 2.9, 0], 0.04) == 0
+    assert place([2.9, 3, 0], [0, 0.1, 0]) is None  # equal at worst, and earlier
+    assert place([3, 2.9, 0], [0.1, 0, 0]) == 0  # equal at worst, and later
+    assert place([-1, -3, -3], least=True) == 1
+    assert place([3, 2.9, 3.1], [0, 0.06, 0], least=True) == 1
+    assert place([3, 2.9, 3.1], 0.06, least=True) is None
+    assert place([3, np.nan, 0], [0, INF, 0]) is None
+    assert place([3, 1, 0], [0, INF, 0]) is None
+
+
+def test_terms_that_do_not_count_are_no_best_ones() -> None:
+    terms = n([5, 3, 2], [1, 0, 0])
+    found = number.first_best(terms, number.known([False, True, True]), least=False)
+    assert (int(found.value), bool(found.unsure)) == (1, False)
+    nothing = number.first_best(terms, number.known([False] * 3), least=False)
+    assert (int(nothing.value), bool(nothing.unsure)) == (-1, False)
+    nobody = number.known(np.zeros((0, 2), np.bool_))
+    empty = number.first_best(n(np.zeros((0, 2))), nobody, least=True)
+    assert empty.value.tolist() == [-1, -1]
+    doubt = number.unsure_where([True, True, True], [False, False, True])
+    assert number.first_best(terms, doubt, least=False).unsure.all()
