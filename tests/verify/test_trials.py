@@ -27,6 +27,7 @@ from kerngen.verify.large import MOST_GROUPS, expected_seconds, large_sizes
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.trial import Given, Trial, device_tensors, refer, writes_words
 from kerngen.verify.ways import ways
+from tests.compile import loaded
 
 X, Y = np.array([1, 2, 3], np.float32), np.array([5, 7, 9], np.float32)
 CALL = Given((("n", 3),), (X, Y), ())
@@ -353,3 +354,7 @@ def test_sizes_meet_what_is_required(known: dict[str, Subject]) -> None:
     kernel = known["lagged"].runtime
     assert meeting(kernel, {"n": 0, "lag": 0}) == {"n": 0, "lag": -1}
     assert meeting(kernel, {"n": 5, "lag": 3}) == {"n": 5, "lag": 3}
+    packed = """
+        kernel k(x: f32[n]) -> y: f32[n] { require n % 8 == 3; y[i] = x[i]; }
+    """
+    assert meeting(loaded(packed)._K, {"n": 21}) == {"n": 19}
