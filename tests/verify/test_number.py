@@ -156,7 +156,6 @@ TWO: dict[
     "rest of 0": (number.remainder, n(0), n(3), 0, 0),
     "no rest": (number.remainder, n(6), n(3), 0, INF),
     "rest of 0 by one": (number.remainder, n(0), n(1), 0, 0),
-    "rest by 0": (number.remainder, n(5), n(0), 0, INF),
     "rest of a thousand": (number.remainder, n(-1000), n(3), -1, 0),
     "rest of more": (number.remainder, n(-1001), n(3), 0, INF),
     "rest by a thousand": (number.remainder, n(7), n(-1000), 7, 0),
