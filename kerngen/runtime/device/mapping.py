@@ -102,7 +102,7 @@ class DirectMapping:
     def __init__(
         self, device: Device, polling: Polling, buffer: Buffer, nbytes: int
     ) -> None:
-        """Begin to map; a reader polls as `polling` says."""
+        """Begin to map; a reader then polls by the times of `polling`."""
         self._device = device
         self._polling = polling
         self._library = library()
