@@ -18,24 +18,13 @@ _N = (2, 3, 4)
 _NUMPY = {"numpy.typing": ("NDArray",)}
 _MATRICES = tuple(f"Mat{columns}x{rows}" for columns in _N for rows in _N)
 _LEAVES = tuple(name for name in LEAVES if name[:3] in ("mat", "vec"))
+_TENSORS = ("Matrix", "Scalar", "Tensor", "Tensor3", "Tensor4", "Vector")
+_ELEMENTS = (*("f16", "f32", "i32", "i4", "i8", "u32", "u4", "u8"), *_LEAVES)
 _KERNGEN = {
     "kerngen.plan": ("hostmath",),
     "kerngen.runtime": (
-        *("Context", "Matrix", "Scalar", "Tensor", "Tensor3", "Tensor4", "Vector"),
-        *(
-            *_MATRICES,
-            "check_abi",
-            "f16",
-            "f32",
-            "geometry",
-            "i32",
-            "i4",
-            "i8",
-            *_LEAVES,
-            "u32",
-            "u4",
-            "u8",
-        ),
+        *("Context", "check_abi", "geometry"),
+        *(*_MATRICES, *_TENSORS, *_ELEMENTS),
     ),
     "kerngen.runtime.calling": ("kernel_function",),
     "kerngen.runtime.generated": ("ModuleFiles",),
@@ -53,6 +42,9 @@ _MODULES = {
 
 STRUCT_IMPORTS = frozenset((*LEAVES, *_MATRICES, *_KERNGEN["kerngen.runtime.struct"]))
 """The imported names that the classes of structs may read."""
+
+TUPLE_IMPORTS = frozenset(("Any", "Literal", "NDArray", "np", *_TENSORS, *_ELEMENTS))
+"""The imported names that the classes of returned tuples may read."""
 
 IMPORTABLE = frozenset(
     (

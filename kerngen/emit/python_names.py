@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
-from kerngen.emit.imports import BOUND, IMPORTABLE, STRUCT_IMPORTS
+from kerngen.emit.imports import BOUND, IMPORTABLE, STRUCT_IMPORTS, TUPLE_IMPORTS
 from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.memory import FixedArray, MemoryType, Struct, structs_in
 from kerngen.ir.module import Module
@@ -73,13 +73,7 @@ _NOT_FOR_VALUES = _RESERVED | {
     *("Any", "NDArray", "ctx", "geometry", "hostmath", "np", "out", "real", "ref")
 }
 _NOT_FOR_FIELDS = _RESERVED | FIELD_NAMES | {"ClassVar", "np", *STRUCT_IMPORTS}
-_NOT_FOR_OUTPUTS = (
-    _RESERVED
-    | TUPLE_NAMES
-    | {*("Any", "Literal", "NDArray"), *("Matrix", "Scalar", "Vector")}
-    | {*("Tensor", "Tensor3", "Tensor4")}
-)
-"""Fields of a tuple must not hide what the annotations of the fields below them name."""
+_NOT_FOR_OUTPUTS = _RESERVED | TUPLE_NAMES | TUPLE_IMPORTS
 
 
 @final

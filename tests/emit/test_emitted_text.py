@@ -296,9 +296,14 @@ def test_a_field_of_a_tuple_does_not_hide_the_type_of_another() -> None:
             Any[i] = x[i].mass;
             Body[i] = x[i];
         }
+        kernel elements(x: f32[n]) -> f32: f32[n], vec2f: f32[n] {
+            f32[i] = x[i];
+            vec2f[i] = x[i];
+        }
     """)
     assert module.KOutput._fields == ("Vector_", "Any_", "Body_")
     assert module.KArrays._fields == module.KOutput._fields
+    assert module.ElementsOutput._fields == ("f32_", "vec2f_")
 
 
 def test_output_is_the_same_every_time() -> None:
