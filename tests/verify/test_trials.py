@@ -288,10 +288,10 @@ def test_a_plainer_call_is_looked_for_for_a_while(
 def test_a_large_call_is_the_least_that_folds(
     known: dict[str, Subject], name: str, dims: str
 ) -> None:
-    context = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 30))
+    context: Any = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 30))
     for way in ways(known[name].runtime):
         fitting = Fitting(known[name], way)
-        trial = Trial(context, fitting, Tally())  # type: ignore[arg-type]
+        trial = Trial(context, fitting, Tally())
         sizes = large_sizes(trial)
         if sizes is None:
             continue
@@ -305,8 +305,8 @@ def test_a_large_call_is_the_least_that_folds(
 
         assert MOST_GROUPS < groups(lengths) <= MOST_GROUPS + 8
         assert way.takes(lengths)
-        small = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 20))
-        assert large_sizes(replace(trial, guarded=small)) is None  # type: ignore[arg-type]
+        small: Any = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 20))
+        assert large_sizes(replace(trial, guarded=small)) is None
         assert_seconds_are_expected(fitting, sizes)
         return
     pytest.fail("no way folds")
@@ -318,9 +318,9 @@ def test_sums_of_a_large_call_are_short(
 ) -> None:
     """An element of 'windowed' is a sum of one term."""
     monkeypatch.setattr(large, "_MOST_TERMS", most)
-    context = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 30))
+    context: Any = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 30))
     fittings = [Fitting(known["windowed"], x) for x in ways(known["windowed"].runtime)]
-    several = [Trial(context, each, Tally()) for each in fittings]  # type: ignore[arg-type]
+    several = [Trial(context, each, Tally()) for each in fittings]
     assert any(map(large_sizes, several)) == fits
 
 
