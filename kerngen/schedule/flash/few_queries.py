@@ -291,8 +291,7 @@ class FlashRows:
         lowerer = Lowerer(self.builder, at, body, vector=vector, label=name)
         value = lowerer.lower(factor)
         found = lowerer.widen(value, Scalar.F32) if self.whole else value.expr
-        named = t.Ident(self.builder.fresh(name))
-        body.append(t.Let(named.name, found))
+        named = self.builder.let(body, name, found)
         return named
 
     def _term(self, left: t.Expr, right: t.Expr, body: list[t.Stmt]) -> t.Expr:
@@ -306,8 +305,7 @@ class FlashRows:
         value = lowerer.lower(product.term)
         if not self.whole:
             return value.expr
-        named = t.Ident(self.builder.fresh("terms"))
-        body.append(t.Let(named.name, lowerer.widen(value, Scalar.F32)))
+        named = self.builder.let(body, "terms", lowerer.widen(value, Scalar.F32))
         return across("sum", named)
 
     def _score(self, first: t.Expr, own: t.Ident) -> list[t.Stmt]:
@@ -362,8 +360,7 @@ class FlashRows:
         s = self.builder
         body: list[t.Stmt] = []
         for n, value in enumerate(values):
-            weight = t.Ident(s.fresh("row_weights"))
-            body.append(t.Let(weight.name, self.weights[self._first_share() + n]))
+            weight = s.let(body, "row_weights", self.weights[self._first_share() + n])
             body += [
                 t.Assign(total, self._weighted(t.Member(weight, c), value), "+=")
                 for total, c in zip(self.sums, COMPONENTS, strict=True)
@@ -397,8 +394,7 @@ class FlashRows:
             near = t.call("min", first + n, extent - t.ONE)
             lowerer = Lowerer(s, {**at, column: near}, body, label="v")
             parts.append(lowerer.lower(self.found.value).expr)
-        named = t.Ident(s.fresh("v"))
-        body.append(t.Let(named.name, t.Call("vec4f", tuple(parts))))
+        named = s.let(body, "v", t.Call("vec4f", tuple(parts)))
         return named
 
     def _own_column(self) -> t.Expr:

@@ -80,10 +80,8 @@ class PartPlace:
         self.begin, self.end = bounds.write(s, self.body, (t.ZERO, last), KEYS)
 
     def let(self, wanted: str, value: t.Expr) -> t.Ident:
-        """Name a value."""
-        name = t.Ident(self.builder.fresh(wanted))
-        self.body.append(t.Let(name.name, value))
-        return name
+        """Append a `let` of `value` to the body, named like `wanted`; return its identifier."""
+        return self.builder.let(self.body, wanted, value)
 
     def _heads_size(self) -> t.Expr:
         """Return how many heads share their keys: 1 if each has its own."""

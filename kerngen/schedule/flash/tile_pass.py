@@ -172,9 +172,7 @@ class KeyPass:
 
     def let(self, wanted: str, value: t.Expr) -> t.Ident:
         """Append a `let` of `value` to the body, named like `wanted`; return its identifier."""
-        name = t.Ident(self.builder.fresh(wanted))
-        self.body.append(t.Let(name.name, value))
-        return name
+        return self.builder.let(self.body, wanted, value)
 
     @property
     def row_count(self) -> Size:

@@ -440,8 +440,7 @@ class GemmShader:
         body: list[t.Stmt] = []
         if self.access.loads_vectors and first != t.ZERO:
             last = t.Binary("-", self.end, t.u32(self.tiling.k))
-            fetched = t.Ident(self.builder.fresh("fetched"))
-            body.append(t.Let(fetched.name, t.call("min", first, last)))
+            fetched = self.builder.let(body, "fetched", t.call("min", first, last))
             first = fetched
         return [*body, *self.left.fetch(first), *self.right.fetch(first)]
 

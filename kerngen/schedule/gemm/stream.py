@@ -246,9 +246,7 @@ class ProductTiles:
 
     def let(self, wanted: str, value: t.Expr) -> t.Ident:
         """Append a `let` of `value`, named like `wanted`; return its identifier."""
-        variable = t.Ident(self.shader.fresh(wanted))
-        self.body.append(t.Let(variable.name, value))
-        return variable
+        return self.shader.let(self.body, wanted, value)
 
     def name(self, *sizes: tuple[str, host.Size]) -> None:
         """Append a variable for each pair of a wanted name and a size."""
@@ -557,7 +555,6 @@ def side_places(
     if len(side) == 1:
         return {side[0]: at}
     if not isinstance(at, t.Ident):
-        named = t.Ident(shader.fresh("place"))
-        body.append(t.Let(named.name, at))
+        named = shader.let(body, "place", at)
         at = named
     return unravel(shader, body, side, at)

@@ -237,8 +237,7 @@ class _Columnwise:
         blocks: t.Expr = t.ONE
         line: t.Expr = group
         if self.block.row is not None:
-            blocks = t.Ident(s.fresh("blocks"))
-            body.append(t.Let(blocks.name, to_wgsl(self.block.needed, s)))
+            blocks = s.let(body, "blocks", to_wgsl(self.block.needed, s))
             line = group // blocks
         size = s.size(self.batch) * self.parts * across * blocks
         # A grid folded into two dimensions may have more workgroups than there is work.
@@ -273,8 +272,7 @@ class _Columnwise:
         # Terms in fours; then, if their number is no multiple of four, the rest one by one.
         in_fours: t.Expr = end
         if not self.reading.in_fours:
-            in_fours = t.Ident(s.fresh("in_fours"))
-            self.body.append(t.Let(in_fours.name, end // TERMS * TERMS))
+            in_fours = s.let(self.body, "in_fours", end // TERMS * TERMS)
         four = self._turn(at, counter, TERMS)
         loops = [
             t.count_up(counter.name, start * TERMS, in_fours, stride * TERMS, *four)

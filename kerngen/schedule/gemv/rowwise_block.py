@@ -114,8 +114,7 @@ class Rowwise:
         Workgroups with the same columns and other rows follow each other.
         """
         s, body, block = self.builder, self.body, self.block
-        group = t.Ident(s.fresh("group"))
-        body.append(t.Let(group.name, linear_group(s)))
+        group = s.let(body, "group", linear_group(s))
         blocks = self._named("blocks", to_wgsl(block.needed, s))
         columns = self._named("column_blocks", to_wgsl(self._column_blocks, s))
         size = s.size(self.outer) * columns * blocks
@@ -130,8 +129,7 @@ class Rowwise:
         """Name a value that takes arithmetic; a literal or a name is returned as it is."""
         if not isinstance(value, t.Binary):
             return value
-        name = t.Ident(self.builder.fresh(wanted))
-        self.body.append(t.Let(name.name, value))
+        name = self.builder.let(self.body, wanted, value)
         return name
 
     def _columns(self, at: dict[Index, t.Expr]) -> list[t.Expr]:

@@ -207,6 +207,12 @@ class ShaderBuilder:
         """Return an unused name that resembles `wanted`."""
         return self._namer.claim(wanted)
 
+    def let(self, body: list[t.Stmt], wanted: str, value: t.Expr) -> t.Ident:
+        """Append a `let` of `value` to a body, named like `wanted`; return its identifier."""
+        name = t.Ident(self.fresh(wanted))
+        body.append(t.Let(name.name, value))
+        return name
+
     # Values from the host
 
     def uniform(self, field: str) -> t.Expr:

@@ -102,8 +102,7 @@ def _places(
             type_ = wgsl_type(Scalar.U32, value.lanes)
             value = Value(t.call(type_, value.expr), value.wide)
         if value.wide or isinstance(place, ir.Clamped):
-            name = t.Ident(lowerer.shader.fresh(f"{tensor.name}_at"))
-            lowerer.block.append(t.Let(name.name, value.expr))
+            name = lowerer.shader.let(lowerer.block, f"{tensor.name}_at", value.expr)
             value = Value(name, value.wide)
         found.append(value)
     return found

@@ -121,8 +121,7 @@ def _place(found: RaggedRows, shader: ShaderBuilder, body: list[t.Stmt]) -> _Row
 
 def _name_long(rows: _Rows, body: list[t.Stmt]) -> t.Ident:
     """Write `let is_long = end - begin > 512u;`."""
-    is_long = t.Ident(rows.shader.fresh("is_long"))
-    body.append(t.Let(is_long.name, rows.is_long))
+    is_long = rows.shader.let(body, "is_long", rows.is_long)
     return is_long
 
 
@@ -132,8 +131,7 @@ def _take_short(rows: _Rows, body: list[t.Stmt], is_long: t.Ident | None) -> Non
     # Lanes of long rows have no terms here.
     if is_long is not None:
         own = t.call("select", rows.end, rows.begin, is_long)
-        end = t.Ident(shader.fresh("short_end"))
-        body.append(t.Let(end.name, own))
+        end = shader.let(body, "short_end", own)
     total = found.accumulate(rows.to, rows.begin + rows.place, end, found.lanes)
     joiner = Joiner(shader, found.lanes, GROUP, subgroups=False)
     whole = t.Ident(shader.fresh("whole"))

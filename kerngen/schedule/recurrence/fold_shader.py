@@ -282,8 +282,9 @@ class _Fold:
             ):
                 return t.call("dot", *(self._wide(turn, x) for x in (left, right)))
             case _:
-                terms = t.Ident(self._shader.fresh("terms_of_four"))
-                turn.block.append(t.Let(terms.name, self._wide(turn, term)))
+                terms = self._shader.let(
+                    turn.block, "terms_of_four", self._wide(turn, term)
+                )
                 return across(self._found.reduce.kind, terms)
 
     @staticmethod
@@ -315,8 +316,9 @@ class _Fold:
             joins.block.append(accumulate(kind, totals, part))
         length = shader.extent(found.along.extent)
         for number, component in enumerate(COMPONENTS):
-            turn = t.Ident(shader.fresh("joined"))
-            joins.block.append(t.Let(turn.name, self._block + place * LANES + number))
+            turn = shader.let(
+                joins.block, "joined", self._block + place * LANES + number
+            )
             finish = joins.nested({})
             self._finish_turn(finish, turn, t.Member(totals, component))
             inside = t.all_of(lane.has_element, turn < length)

@@ -19,9 +19,6 @@ Barriers wait for few others then: on an H200, the softmax of 65,536 rows of 196
 32.1 with 256 lanes, and rows of 33 to 500 elements take up to 5 % less.
 """
 
-SHORT: Final = 16
-"""The longest row, in elements, that has a single lane."""
-
 ALONE: Final = 64
 """From this many lanes on, a row has a workgroup of its own."""
 
@@ -38,11 +35,13 @@ class RowShape:
     - `chunks`: how many elements of the row each lane holds in registers, or vectors where
       `width` is 4; with 0, lanes hold none, and each pass reads the row from memory
     - `width`: 4 if the row is read and written by vectors, else 1
+    - `limit`: the longest row, in elements, where lanes hold none; None if there is no limit
     """
 
     lanes: int
     chunks: int
     width: int
+    limit: int | None = None
 
     @property
     def workgroup(self) -> int:
@@ -67,7 +66,7 @@ class RowShape:
     @property
     def most(self) -> int | None:
         """The length of the longest row that the shape is for; None if there is no limit."""
-        return SHORT if self.lanes == 1 else self.step * self.chunks or None
+        return self.step * self.chunks or self.limit
 
 
 @final

@@ -165,8 +165,7 @@ class ScannedRows:
             #     let row = group * (256u / LANES) + lane / LANES;
             lanes = shader.override("LANES", shape.lanes)
             number = number * (t.u32(shape.workgroup) // lanes) + shader.lane // lanes
-            place = t.Ident(shader.fresh("own"))
-            body.append(t.Let(place.name, shader.lane % lanes))
+            place = shader.let(body, "own", shader.lane % lanes)
             inside = row < total
         body.append(t.Let(row.name, number))
         if shape.rows == 1:

@@ -333,8 +333,7 @@ def _finishing(found: Scatter) -> DispatchShader:
     word = bins.load(found.result_at(shader, found.bin_at(shader, at), at))
     value = from_word(reduce.kind, reduce.type, word)
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
-    total = t.Ident(shader.fresh("total"))
-    body.append(t.Let(total.name, value))
+    total = shader.let(body, "total", value)
     lowerer.reduced[reduce] = Value(total)
     write_steps(lowerer, task.stage)
     return shader.finish(

@@ -20,127 +20,89 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_: array<f32>;
 @group(0) @binding(3) var<storage, read> part_rows: array<f32>;
+var<workgroup> tops: array<f32, 256>;
+var<workgroup> totals: array<f32, 256>;
+var<workgroup> sums: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 // Also run for causal_attention, stage product, top, total, weight, y: flash_tile64x64x128_rows4.join.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.b * u.h * u.s * u.e) {
-        return;
-    }
+    let share = lane >> 6u;
+    let place = (workgroup.y * grid.x + workgroup.x) * 64u + (lane & 63u);
+    let element = min(place, u.b * u.h * u.s * u.e - 1u);
     let n = element / u.e / u.s / u.h;
     let g = element / u.e / u.s % u.h;
     let i = element / u.e % u.s;
     let c = element % u.e;
     let parts = max(min((512u + max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 127u) >> 7u), 1u) - 1u) / max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 127u) >> 7u), 1u), (u.t + 63u) >> 6u), 1u);
-    let row = ((n * u.h + g) * u.s + i) * parts;
     var top_ = -3.4028234663852886e+38;
     var total_ = 0.0;
     var weighted = 0.0;
-    for (var part = 0u; part < parts; part += 16u) {
+    let row = ((n * u.h + g) * u.s + i) * parts;
+    for (var part = share; part < parts; part += 32u) {
         let near = row + min(part, parts - 1u);
-        let near_ = row + min(part + 1u, parts - 1u);
-        let near_2 = row + min(part + 2u, parts - 1u);
-        let near_3 = row + min(part + 3u, parts - 1u);
-        let near_4 = row + min(part + 4u, parts - 1u);
-        let near_5 = row + min(part + 5u, parts - 1u);
-        let near_6 = row + min(part + 6u, parts - 1u);
-        let near_7 = row + min(part + 7u, parts - 1u);
-        let near_8 = row + min(part + 8u, parts - 1u);
-        let near_9 = row + min(part + 9u, parts - 1u);
-        let near_10 = row + min(part + 10u, parts - 1u);
-        let near_11 = row + min(part + 11u, parts - 1u);
-        let near_12 = row + min(part + 12u, parts - 1u);
-        let near_13 = row + min(part + 13u, parts - 1u);
-        let near_14 = row + min(part + 14u, parts - 1u);
-        let near_15 = row + min(part + 15u, parts - 1u);
-        top_ = max(top_, part_rows[near * 2u]);
-        top_ = max(top_, part_rows[near_ * 2u]);
-        top_ = max(top_, part_rows[near_2 * 2u]);
-        top_ = max(top_, part_rows[near_3 * 2u]);
-        top_ = max(top_, part_rows[near_4 * 2u]);
-        top_ = max(top_, part_rows[near_5 * 2u]);
-        top_ = max(top_, part_rows[near_6 * 2u]);
-        top_ = max(top_, part_rows[near_7 * 2u]);
-        top_ = max(top_, part_rows[near_8 * 2u]);
-        top_ = max(top_, part_rows[near_9 * 2u]);
-        top_ = max(top_, part_rows[near_10 * 2u]);
-        top_ = max(top_, part_rows[near_11 * 2u]);
-        top_ = max(top_, part_rows[near_12 * 2u]);
-        top_ = max(top_, part_rows[near_13 * 2u]);
-        top_ = max(top_, part_rows[near_14 * 2u]);
-        top_ = max(top_, part_rows[near_15 * 2u]);
-    }
-    for (var part = 0u; part < parts; part += 16u) {
-        let near = row + min(part, parts - 1u);
-        let near_ = row + min(part + 1u, parts - 1u);
-        let near_2 = row + min(part + 2u, parts - 1u);
-        let near_3 = row + min(part + 3u, parts - 1u);
-        let near_4 = row + min(part + 4u, parts - 1u);
-        let near_5 = row + min(part + 5u, parts - 1u);
-        let near_6 = row + min(part + 6u, parts - 1u);
-        let near_7 = row + min(part + 7u, parts - 1u);
-        let near_8 = row + min(part + 8u, parts - 1u);
-        let near_9 = row + min(part + 9u, parts - 1u);
-        let near_10 = row + min(part + 10u, parts - 1u);
-        let near_11 = row + min(part + 11u, parts - 1u);
-        let near_12 = row + min(part + 12u, parts - 1u);
-        let near_13 = row + min(part + 13u, parts - 1u);
-        let near_14 = row + min(part + 14u, parts - 1u);
-        let near_15 = row + min(part + 15u, parts - 1u);
+        let near_ = row + min(part + 4u, parts - 1u);
+        let near_2 = row + min(part + 8u, parts - 1u);
+        let near_3 = row + min(part + 12u, parts - 1u);
+        let near_4 = row + min(part + 16u, parts - 1u);
+        let near_5 = row + min(part + 20u, parts - 1u);
+        let near_6 = row + min(part + 24u, parts - 1u);
+        let near_7 = row + min(part + 28u, parts - 1u);
+        let raised = max(max(max(max(max(max(max(max(top_, part_rows[near * 2u]), part_rows[near_ * 2u]), part_rows[near_2 * 2u]), part_rows[near_3 * 2u]), part_rows[near_4 * 2u]), part_rows[near_5 * 2u]), part_rows[near_6 * 2u]), part_rows[near_7 * 2u]);
+        let fall = exp(top_ - raised);
+        total_ *= fall;
+        weighted *= fall;
+        top_ = raised;
         let scale = exp(part_rows[near * 2u] - top_);
         total_ += select(0.0, scale * part_rows[near * 2u + 1u], part < parts);
         weighted += select(0.0, scale * parts_[near * u.e + c], part < parts);
         let scale_ = exp(part_rows[near_ * 2u] - top_);
-        total_ += select(0.0, scale_ * part_rows[near_ * 2u + 1u], part + 1u < parts);
-        weighted += select(0.0, scale_ * parts_[near_ * u.e + c], part + 1u < parts);
+        total_ += select(0.0, scale_ * part_rows[near_ * 2u + 1u], part + 4u < parts);
+        weighted += select(0.0, scale_ * parts_[near_ * u.e + c], part + 4u < parts);
         let scale_2 = exp(part_rows[near_2 * 2u] - top_);
-        total_ += select(0.0, scale_2 * part_rows[near_2 * 2u + 1u], part + 2u < parts);
-        weighted += select(0.0, scale_2 * parts_[near_2 * u.e + c], part + 2u < parts);
+        total_ += select(0.0, scale_2 * part_rows[near_2 * 2u + 1u], part + 8u < parts);
+        weighted += select(0.0, scale_2 * parts_[near_2 * u.e + c], part + 8u < parts);
         let scale_3 = exp(part_rows[near_3 * 2u] - top_);
-        total_ += select(0.0, scale_3 * part_rows[near_3 * 2u + 1u], part + 3u < parts);
-        weighted += select(0.0, scale_3 * parts_[near_3 * u.e + c], part + 3u < parts);
+        total_ += select(0.0, scale_3 * part_rows[near_3 * 2u + 1u], part + 12u < parts);
+        weighted += select(0.0, scale_3 * parts_[near_3 * u.e + c], part + 12u < parts);
         let scale_4 = exp(part_rows[near_4 * 2u] - top_);
-        total_ += select(0.0, scale_4 * part_rows[near_4 * 2u + 1u], part + 4u < parts);
-        weighted += select(0.0, scale_4 * parts_[near_4 * u.e + c], part + 4u < parts);
+        total_ += select(0.0, scale_4 * part_rows[near_4 * 2u + 1u], part + 16u < parts);
+        weighted += select(0.0, scale_4 * parts_[near_4 * u.e + c], part + 16u < parts);
         let scale_5 = exp(part_rows[near_5 * 2u] - top_);
-        total_ += select(0.0, scale_5 * part_rows[near_5 * 2u + 1u], part + 5u < parts);
-        weighted += select(0.0, scale_5 * parts_[near_5 * u.e + c], part + 5u < parts);
+        total_ += select(0.0, scale_5 * part_rows[near_5 * 2u + 1u], part + 20u < parts);
+        weighted += select(0.0, scale_5 * parts_[near_5 * u.e + c], part + 20u < parts);
         let scale_6 = exp(part_rows[near_6 * 2u] - top_);
-        total_ += select(0.0, scale_6 * part_rows[near_6 * 2u + 1u], part + 6u < parts);
-        weighted += select(0.0, scale_6 * parts_[near_6 * u.e + c], part + 6u < parts);
+        total_ += select(0.0, scale_6 * part_rows[near_6 * 2u + 1u], part + 24u < parts);
+        weighted += select(0.0, scale_6 * parts_[near_6 * u.e + c], part + 24u < parts);
         let scale_7 = exp(part_rows[near_7 * 2u] - top_);
-        total_ += select(0.0, scale_7 * part_rows[near_7 * 2u + 1u], part + 7u < parts);
-        weighted += select(0.0, scale_7 * parts_[near_7 * u.e + c], part + 7u < parts);
-        let scale_8 = exp(part_rows[near_8 * 2u] - top_);
-        total_ += select(0.0, scale_8 * part_rows[near_8 * 2u + 1u], part + 8u < parts);
-        weighted += select(0.0, scale_8 * parts_[near_8 * u.e + c], part + 8u < parts);
-        let scale_9 = exp(part_rows[near_9 * 2u] - top_);
-        total_ += select(0.0, scale_9 * part_rows[near_9 * 2u + 1u], part + 9u < parts);
-        weighted += select(0.0, scale_9 * parts_[near_9 * u.e + c], part + 9u < parts);
-        let scale_10 = exp(part_rows[near_10 * 2u] - top_);
-        total_ += select(0.0, scale_10 * part_rows[near_10 * 2u + 1u], part + 10u < parts);
-        weighted += select(0.0, scale_10 * parts_[near_10 * u.e + c], part + 10u < parts);
-        let scale_11 = exp(part_rows[near_11 * 2u] - top_);
-        total_ += select(0.0, scale_11 * part_rows[near_11 * 2u + 1u], part + 11u < parts);
-        weighted += select(0.0, scale_11 * parts_[near_11 * u.e + c], part + 11u < parts);
-        let scale_12 = exp(part_rows[near_12 * 2u] - top_);
-        total_ += select(0.0, scale_12 * part_rows[near_12 * 2u + 1u], part + 12u < parts);
-        weighted += select(0.0, scale_12 * parts_[near_12 * u.e + c], part + 12u < parts);
-        let scale_13 = exp(part_rows[near_13 * 2u] - top_);
-        total_ += select(0.0, scale_13 * part_rows[near_13 * 2u + 1u], part + 13u < parts);
-        weighted += select(0.0, scale_13 * parts_[near_13 * u.e + c], part + 13u < parts);
-        let scale_14 = exp(part_rows[near_14 * 2u] - top_);
-        total_ += select(0.0, scale_14 * part_rows[near_14 * 2u + 1u], part + 14u < parts);
-        weighted += select(0.0, scale_14 * parts_[near_14 * u.e + c], part + 14u < parts);
-        let scale_15 = exp(part_rows[near_15 * 2u] - top_);
-        total_ += select(0.0, scale_15 * part_rows[near_15 * 2u + 1u], part + 15u < parts);
-        weighted += select(0.0, scale_15 * parts_[near_15 * u.e + c], part + 15u < parts);
+        total_ += select(0.0, scale_7 * part_rows[near_7 * 2u + 1u], part + 28u < parts);
+        weighted += select(0.0, scale_7 * parts_[near_7 * u.e + c], part + 28u < parts);
     }
+    tops[lane] = top_;
+    totals[lane] = total_;
+    sums[lane] = weighted;
+    workgroupBarrier();
+    if (share > 0u || place >= u.b * u.h * u.s * u.e) {
+        return;
+    }
+    let raised_ = max(max(max(top_, tops[lane + 64u]), tops[lane + 128u]), tops[lane + 192u]);
+    let fall_ = exp(top_ - raised_);
+    total_ *= fall_;
+    weighted *= fall_;
+    top_ = raised_;
+    let scale_8 = exp(tops[lane + 64u] - top_);
+    total_ += scale_8 * totals[lane + 64u];
+    weighted += scale_8 * sums[lane + 64u];
+    let scale_9 = exp(tops[lane + 128u] - top_);
+    total_ += scale_9 * totals[lane + 128u];
+    weighted += scale_9 * sums[lane + 128u];
+    let scale_10 = exp(tops[lane + 192u] - top_);
+    total_ += scale_10 * totals[lane + 192u];
+    weighted += scale_10 * sums[lane + 192u];
     y[((n * u.h + g) * u.s + i) * u.e + c] = select(weighted / total_, 0.0, i32(u.t) == 0);
 }

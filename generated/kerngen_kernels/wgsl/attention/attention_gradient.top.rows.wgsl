@@ -234,10 +234,10 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> score_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> dweight_edge_upto16: array<f32>;
-@group(0) @binding(3) var<storage, read_write> weight_edge_upto16: array<f32>;
-@group(0) @binding(4) var<storage, read_write> dscore_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> score_edge_upto7: array<f32>;
+@group(0) @binding(2) var<storage, read> dweight_edge_upto7: array<f32>;
+@group(0) @binding(3) var<storage, read_write> weight_edge_upto7: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dscore_edge_upto7: array<f32>;
 
 // An integer in the order of floats, and beyond all others what is not a number.
 fn max_rank(x: f32) -> i32 {
@@ -247,9 +247,9 @@ fn max_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), nan);
 }
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -263,25 +263,25 @@ fn edge_upto16(
     let i = row % u.s;
     var top_max_part = i32(-2147483648);
     for (var j = 0u; j < u.t; j += 1u) {
-        top_max_part = max(top_max_part, max_rank(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j]));
+        top_max_part = max(top_max_part, max_rank(score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j]));
     }
     let top_max = top_max_part;
     let top = max_value(top_max);
     var total_part = 0.0;
     for (var j = 0u; j < u.t; j += 1u) {
-        total_part += exp(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - top);
+        total_part += exp(score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] - top);
     }
     let total = total_part;
     var total_along_part = 0.0;
     for (var j = 0u; j < u.t; j += 1u) {
-        let weight_new = exp(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
-        total_along_part += dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] * weight_new;
+        let weight_new = exp(score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] - top) / total;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        total_along_part += dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] * weight_new;
     }
     let total_along = total_along_part;
     for (var j = 0u; j < u.t; j += 1u) {
-        let dscore_new = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = dscore_new;
+        let dscore_new = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] - total_along);
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = dscore_new;
     }
 }
 
@@ -510,50 +510,50 @@ fn edge_upto(
     var score0: f32;
     var dweight0: f32;
     if (j0 < row_length) {
-        score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
-        dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        score0 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
+        dweight0 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var score1: f32;
     var dweight1: f32;
     if (j1 < row_length) {
-        score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
-        dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        score1 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
+        dweight1 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var score2: f32;
     var dweight2: f32;
     if (j2 < row_length) {
-        score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
-        dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        score2 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
+        dweight2 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var score3: f32;
     var dweight3: f32;
     if (j3 < row_length) {
-        score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
-        dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        score3 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
+        dweight3 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var score4: f32;
     var dweight4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
-        dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        score4 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
+        dweight4 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var score5: f32;
     var dweight5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
-        dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        score5 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
+        dweight5 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var score6: f32;
     var dweight6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
-        dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        score6 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
+        dweight6 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var score7: f32;
     var dweight7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
-        dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        score7 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
+        dweight7 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var top_max_part = i32(-2147483648);
     if (j0 < row_length) {
@@ -612,83 +612,83 @@ fn edge_upto(
     var weight_new0: f32;
     if (j0 < row_length) {
         weight_new0 = exp(score0 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
         total_along_part += dweight0 * weight_new0;
     }
     var weight_new1: f32;
     if (j1 < row_length) {
         weight_new1 = exp(score1 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
         total_along_part += dweight1 * weight_new1;
     }
     var weight_new2: f32;
     if (j2 < row_length) {
         weight_new2 = exp(score2 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
         total_along_part += dweight2 * weight_new2;
     }
     var weight_new3: f32;
     if (j3 < row_length) {
         weight_new3 = exp(score3 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
         total_along_part += dweight3 * weight_new3;
     }
     var weight_new4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         weight_new4 = exp(score4 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
         total_along_part += dweight4 * weight_new4;
     }
     var weight_new5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         weight_new5 = exp(score5 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
         total_along_part += dweight5 * weight_new5;
     }
     var weight_new6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         weight_new6 = exp(score6 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
         total_along_part += dweight6 * weight_new6;
     }
     var weight_new7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         weight_new7 = exp(score7 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
         total_along_part += dweight7 * weight_new7;
     }
     let total_along = row_sum_upto(total_along_part, lane);
     if (j0 < row_length) {
         let dscore_new = weight_new0 * (dweight0 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = dscore_new;
     }
     if (j1 < row_length) {
         let dscore_new = weight_new1 * (dweight1 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
     }
     if (j2 < row_length) {
         let dscore_new = weight_new2 * (dweight2 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
     }
     if (j3 < row_length) {
         let dscore_new = weight_new3 * (dweight3 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let dscore_new = weight_new4 * (dweight4 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let dscore_new = weight_new5 * (dweight5 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let dscore_new = weight_new6 * (dweight6 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let dscore_new = weight_new7 * (dweight7 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
     }
 }
 
@@ -745,194 +745,194 @@ fn edge_long(
     var score0: f32;
     var dweight0: f32;
     if (j0 < row_length) {
-        score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
-        dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        score0 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
+        dweight0 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var score1: f32;
     var dweight1: f32;
     if (j1 < row_length) {
-        score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
-        dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        score1 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
+        dweight1 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var score2: f32;
     var dweight2: f32;
     if (j2 < row_length) {
-        score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
-        dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        score2 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
+        dweight2 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var score3: f32;
     var dweight3: f32;
     if (j3 < row_length) {
-        score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
-        dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        score3 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
+        dweight3 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var score4: f32;
     var dweight4: f32;
     if (j4 < row_length) {
-        score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
-        dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        score4 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
+        dweight4 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var score5: f32;
     var dweight5: f32;
     if (j5 < row_length) {
-        score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
-        dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        score5 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
+        dweight5 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var score6: f32;
     var dweight6: f32;
     if (j6 < row_length) {
-        score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
-        dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        score6 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
+        dweight6 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var score7: f32;
     var dweight7: f32;
     if (j7 < row_length) {
-        score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
-        dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        score7 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
+        dweight7 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var score8: f32;
     var dweight8: f32;
     if (j8 < row_length) {
-        score8 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8];
-        dweight8 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8];
+        score8 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8];
+        dweight8 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8];
     }
     var score9: f32;
     var dweight9: f32;
     if (j9 < row_length) {
-        score9 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9];
-        dweight9 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9];
+        score9 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9];
+        dweight9 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9];
     }
     var score10: f32;
     var dweight10: f32;
     if (j10 < row_length) {
-        score10 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10];
-        dweight10 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10];
+        score10 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10];
+        dweight10 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10];
     }
     var score11: f32;
     var dweight11: f32;
     if (j11 < row_length) {
-        score11 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11];
-        dweight11 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11];
+        score11 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11];
+        dweight11 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11];
     }
     var score12: f32;
     var dweight12: f32;
     if (j12 < row_length) {
-        score12 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12];
-        dweight12 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12];
+        score12 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12];
+        dweight12 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12];
     }
     var score13: f32;
     var dweight13: f32;
     if (j13 < row_length) {
-        score13 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13];
-        dweight13 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13];
+        score13 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13];
+        dweight13 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13];
     }
     var score14: f32;
     var dweight14: f32;
     if (j14 < row_length) {
-        score14 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14];
-        dweight14 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14];
+        score14 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14];
+        dweight14 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14];
     }
     var score15: f32;
     var dweight15: f32;
     if (j15 < row_length) {
-        score15 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15];
-        dweight15 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15];
+        score15 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15];
+        dweight15 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15];
     }
     var score16: f32;
     var dweight16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        score16 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16];
-        dweight16 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16];
+        score16 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16];
+        dweight16 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16];
     }
     var score17: f32;
     var dweight17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        score17 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17];
-        dweight17 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17];
+        score17 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17];
+        dweight17 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17];
     }
     var score18: f32;
     var dweight18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        score18 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18];
-        dweight18 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18];
+        score18 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18];
+        dweight18 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18];
     }
     var score19: f32;
     var dweight19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        score19 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19];
-        dweight19 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19];
+        score19 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19];
+        dweight19 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19];
     }
     var score20: f32;
     var dweight20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        score20 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20];
-        dweight20 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20];
+        score20 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20];
+        dweight20 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20];
     }
     var score21: f32;
     var dweight21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        score21 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21];
-        dweight21 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21];
+        score21 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21];
+        dweight21 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21];
     }
     var score22: f32;
     var dweight22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        score22 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22];
-        dweight22 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22];
+        score22 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22];
+        dweight22 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22];
     }
     var score23: f32;
     var dweight23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        score23 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23];
-        dweight23 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23];
+        score23 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23];
+        dweight23 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23];
     }
     var score24: f32;
     var dweight24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        score24 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24];
-        dweight24 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24];
+        score24 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24];
+        dweight24 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24];
     }
     var score25: f32;
     var dweight25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        score25 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25];
-        dweight25 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25];
+        score25 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25];
+        dweight25 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25];
     }
     var score26: f32;
     var dweight26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        score26 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26];
-        dweight26 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26];
+        score26 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26];
+        dweight26 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26];
     }
     var score27: f32;
     var dweight27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        score27 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27];
-        dweight27 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27];
+        score27 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27];
+        dweight27 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27];
     }
     var score28: f32;
     var dweight28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        score28 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28];
-        dweight28 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28];
+        score28 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28];
+        dweight28 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28];
     }
     var score29: f32;
     var dweight29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        score29 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29];
-        dweight29 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29];
+        score29 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29];
+        dweight29 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29];
     }
     var score30: f32;
     var dweight30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        score30 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30];
-        dweight30 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30];
+        score30 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30];
+        dweight30 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30];
     }
     var score31: f32;
     var dweight31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        score31 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31];
-        dweight31 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31];
+        score31 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31];
+        dweight31 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31];
     }
     var top_max_part = i32(-2147483648);
     if (j0 < row_length) {
@@ -1135,323 +1135,323 @@ fn edge_long(
     var weight_new0: f32;
     if (j0 < row_length) {
         weight_new0 = exp(score0 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
         total_along_part += dweight0 * weight_new0;
     }
     var weight_new1: f32;
     if (j1 < row_length) {
         weight_new1 = exp(score1 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
         total_along_part += dweight1 * weight_new1;
     }
     var weight_new2: f32;
     if (j2 < row_length) {
         weight_new2 = exp(score2 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
         total_along_part += dweight2 * weight_new2;
     }
     var weight_new3: f32;
     if (j3 < row_length) {
         weight_new3 = exp(score3 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
         total_along_part += dweight3 * weight_new3;
     }
     var weight_new4: f32;
     if (j4 < row_length) {
         weight_new4 = exp(score4 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
         total_along_part += dweight4 * weight_new4;
     }
     var weight_new5: f32;
     if (j5 < row_length) {
         weight_new5 = exp(score5 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
         total_along_part += dweight5 * weight_new5;
     }
     var weight_new6: f32;
     if (j6 < row_length) {
         weight_new6 = exp(score6 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
         total_along_part += dweight6 * weight_new6;
     }
     var weight_new7: f32;
     if (j7 < row_length) {
         weight_new7 = exp(score7 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
         total_along_part += dweight7 * weight_new7;
     }
     var weight_new8: f32;
     if (j8 < row_length) {
         weight_new8 = exp(score8 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new8;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new8;
         total_along_part += dweight8 * weight_new8;
     }
     var weight_new9: f32;
     if (j9 < row_length) {
         weight_new9 = exp(score9 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new9;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new9;
         total_along_part += dweight9 * weight_new9;
     }
     var weight_new10: f32;
     if (j10 < row_length) {
         weight_new10 = exp(score10 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new10;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new10;
         total_along_part += dweight10 * weight_new10;
     }
     var weight_new11: f32;
     if (j11 < row_length) {
         weight_new11 = exp(score11 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new11;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new11;
         total_along_part += dweight11 * weight_new11;
     }
     var weight_new12: f32;
     if (j12 < row_length) {
         weight_new12 = exp(score12 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new12;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new12;
         total_along_part += dweight12 * weight_new12;
     }
     var weight_new13: f32;
     if (j13 < row_length) {
         weight_new13 = exp(score13 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new13;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new13;
         total_along_part += dweight13 * weight_new13;
     }
     var weight_new14: f32;
     if (j14 < row_length) {
         weight_new14 = exp(score14 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new14;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new14;
         total_along_part += dweight14 * weight_new14;
     }
     var weight_new15: f32;
     if (j15 < row_length) {
         weight_new15 = exp(score15 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new15;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new15;
         total_along_part += dweight15 * weight_new15;
     }
     var weight_new16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         weight_new16 = exp(score16 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new16;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new16;
         total_along_part += dweight16 * weight_new16;
     }
     var weight_new17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         weight_new17 = exp(score17 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new17;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new17;
         total_along_part += dweight17 * weight_new17;
     }
     var weight_new18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         weight_new18 = exp(score18 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new18;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new18;
         total_along_part += dweight18 * weight_new18;
     }
     var weight_new19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         weight_new19 = exp(score19 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new19;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new19;
         total_along_part += dweight19 * weight_new19;
     }
     var weight_new20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         weight_new20 = exp(score20 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new20;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new20;
         total_along_part += dweight20 * weight_new20;
     }
     var weight_new21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         weight_new21 = exp(score21 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new21;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new21;
         total_along_part += dweight21 * weight_new21;
     }
     var weight_new22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         weight_new22 = exp(score22 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new22;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new22;
         total_along_part += dweight22 * weight_new22;
     }
     var weight_new23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         weight_new23 = exp(score23 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new23;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new23;
         total_along_part += dweight23 * weight_new23;
     }
     var weight_new24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         weight_new24 = exp(score24 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new24;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new24;
         total_along_part += dweight24 * weight_new24;
     }
     var weight_new25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         weight_new25 = exp(score25 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new25;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new25;
         total_along_part += dweight25 * weight_new25;
     }
     var weight_new26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         weight_new26 = exp(score26 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new26;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new26;
         total_along_part += dweight26 * weight_new26;
     }
     var weight_new27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         weight_new27 = exp(score27 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new27;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new27;
         total_along_part += dweight27 * weight_new27;
     }
     var weight_new28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         weight_new28 = exp(score28 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new28;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new28;
         total_along_part += dweight28 * weight_new28;
     }
     var weight_new29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         weight_new29 = exp(score29 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new29;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new29;
         total_along_part += dweight29 * weight_new29;
     }
     var weight_new30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         weight_new30 = exp(score30 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new30;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new30;
         total_along_part += dweight30 * weight_new30;
     }
     var weight_new31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         weight_new31 = exp(score31 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new31;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new31;
         total_along_part += dweight31 * weight_new31;
     }
     let total_along = row_sum_upto(total_along_part, lane);
     if (j0 < row_length) {
         let dscore_new = weight_new0 * (dweight0 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = dscore_new;
     }
     if (j1 < row_length) {
         let dscore_new = weight_new1 * (dweight1 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
     }
     if (j2 < row_length) {
         let dscore_new = weight_new2 * (dweight2 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
     }
     if (j3 < row_length) {
         let dscore_new = weight_new3 * (dweight3 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
     }
     if (j4 < row_length) {
         let dscore_new = weight_new4 * (dweight4 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
     }
     if (j5 < row_length) {
         let dscore_new = weight_new5 * (dweight5 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
     }
     if (j6 < row_length) {
         let dscore_new = weight_new6 * (dweight6 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
     }
     if (j7 < row_length) {
         let dscore_new = weight_new7 * (dweight7 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
     }
     if (j8 < row_length) {
         let dscore_new = weight_new8 * (dweight8 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8] = dscore_new;
     }
     if (j9 < row_length) {
         let dscore_new = weight_new9 * (dweight9 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9] = dscore_new;
     }
     if (j10 < row_length) {
         let dscore_new = weight_new10 * (dweight10 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10] = dscore_new;
     }
     if (j11 < row_length) {
         let dscore_new = weight_new11 * (dweight11 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11] = dscore_new;
     }
     if (j12 < row_length) {
         let dscore_new = weight_new12 * (dweight12 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12] = dscore_new;
     }
     if (j13 < row_length) {
         let dscore_new = weight_new13 * (dweight13 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13] = dscore_new;
     }
     if (j14 < row_length) {
         let dscore_new = weight_new14 * (dweight14 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14] = dscore_new;
     }
     if (j15 < row_length) {
         let dscore_new = weight_new15 * (dweight15 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15] = dscore_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let dscore_new = weight_new16 * (dweight16 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16] = dscore_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let dscore_new = weight_new17 * (dweight17 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17] = dscore_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let dscore_new = weight_new18 * (dweight18 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18] = dscore_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let dscore_new = weight_new19 * (dweight19 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19] = dscore_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let dscore_new = weight_new20 * (dweight20 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20] = dscore_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let dscore_new = weight_new21 * (dweight21 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21] = dscore_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let dscore_new = weight_new22 * (dweight22 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22] = dscore_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let dscore_new = weight_new23 * (dweight23 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23] = dscore_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let dscore_new = weight_new24 * (dweight24 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24] = dscore_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let dscore_new = weight_new25 * (dweight25 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25] = dscore_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let dscore_new = weight_new26 * (dweight26 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26] = dscore_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let dscore_new = weight_new27 * (dweight27 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27] = dscore_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let dscore_new = weight_new28 * (dweight28 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28] = dscore_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let dscore_new = weight_new29 * (dweight29 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29] = dscore_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let dscore_new = weight_new30 * (dweight30 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30] = dscore_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let dscore_new = weight_new31 * (dweight31 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31] = dscore_new;
     }
 }
 
@@ -1480,34 +1480,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        let score0 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j];
         var score1: f32;
         if (j1 < u.t) {
-            score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+            score1 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
         }
         var score2: f32;
         if (j2 < u.t) {
-            score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+            score2 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
         }
         var score3: f32;
         if (j3 < u.t) {
-            score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+            score3 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
         }
         var score4: f32;
         if (j4 < u.t) {
-            score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+            score4 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
         }
         var score5: f32;
         if (j5 < u.t) {
-            score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+            score5 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
         }
         var score6: f32;
         if (j6 < u.t) {
-            score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+            score6 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
         }
         var score7: f32;
         if (j7 < u.t) {
-            score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+            score7 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
         }
         top_max_part = max(top_max_part, max_rank(score0));
         if (j1 < u.t) {
@@ -1570,86 +1570,86 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
-        let dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        let score0 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j];
+        let dweight0 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j];
         var score1: f32;
         var dweight1: f32;
         if (j1 < u.t) {
-            score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
-            dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+            score1 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
+            dweight1 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
         }
         var score2: f32;
         var dweight2: f32;
         if (j2 < u.t) {
-            score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
-            dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+            score2 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
+            dweight2 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
         }
         var score3: f32;
         var dweight3: f32;
         if (j3 < u.t) {
-            score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
-            dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+            score3 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
+            dweight3 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
         }
         var score4: f32;
         var dweight4: f32;
         if (j4 < u.t) {
-            score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
-            dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+            score4 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
+            dweight4 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
         }
         var score5: f32;
         var dweight5: f32;
         if (j5 < u.t) {
-            score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
-            dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+            score5 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
+            dweight5 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
         }
         var score6: f32;
         var dweight6: f32;
         if (j6 < u.t) {
-            score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
-            dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+            score6 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
+            dweight6 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
         }
         var score7: f32;
         var dweight7: f32;
         if (j7 < u.t) {
-            score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
-            dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+            score7 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
+            dweight7 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
         }
         let weight_new = exp(score0 - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
         total_along_part += dweight0 * weight_new;
         if (j1 < u.t) {
             let weight_new = exp(score1 - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
             total_along_part += dweight1 * weight_new;
         }
         if (j2 < u.t) {
             let weight_new = exp(score2 - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
             total_along_part += dweight2 * weight_new;
         }
         if (j3 < u.t) {
             let weight_new = exp(score3 - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
             total_along_part += dweight3 * weight_new;
         }
         if (j4 < u.t) {
             let weight_new = exp(score4 - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
             total_along_part += dweight4 * weight_new;
         }
         if (j5 < u.t) {
             let weight_new = exp(score5 - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
             total_along_part += dweight5 * weight_new;
         }
         if (j6 < u.t) {
             let weight_new = exp(score6 - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
             total_along_part += dweight6 * weight_new;
         }
         if (j7 < u.t) {
             let weight_new = exp(score7 - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
             total_along_part += dweight7 * weight_new;
         }
     }
@@ -1662,79 +1662,79 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let weight0 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
-        let dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        let weight0 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j];
+        let dweight0 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j];
         var weight1: f32;
         var dweight1: f32;
         if (j1 < u.t) {
-            weight1 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
-            dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+            weight1 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
+            dweight1 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
         }
         var weight2: f32;
         var dweight2: f32;
         if (j2 < u.t) {
-            weight2 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
-            dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+            weight2 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
+            dweight2 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
         }
         var weight3: f32;
         var dweight3: f32;
         if (j3 < u.t) {
-            weight3 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
-            dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+            weight3 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
+            dweight3 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
         }
         var weight4: f32;
         var dweight4: f32;
         if (j4 < u.t) {
-            weight4 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
-            dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+            weight4 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
+            dweight4 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
         }
         var weight5: f32;
         var dweight5: f32;
         if (j5 < u.t) {
-            weight5 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
-            dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+            weight5 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
+            dweight5 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
         }
         var weight6: f32;
         var dweight6: f32;
         if (j6 < u.t) {
-            weight6 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
-            dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+            weight6 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
+            dweight6 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
         }
         var weight7: f32;
         var dweight7: f32;
         if (j7 < u.t) {
-            weight7 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
-            dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+            weight7 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
+            dweight7 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
         }
         let dscore_new = weight0 * (dweight0 - total_along);
-        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = dscore_new;
+        dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = dscore_new;
         if (j1 < u.t) {
             let dscore_new = weight1 * (dweight1 - total_along);
-            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
+            dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
         }
         if (j2 < u.t) {
             let dscore_new = weight2 * (dweight2 - total_along);
-            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
+            dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
         }
         if (j3 < u.t) {
             let dscore_new = weight3 * (dweight3 - total_along);
-            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
+            dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
         }
         if (j4 < u.t) {
             let dscore_new = weight4 * (dweight4 - total_along);
-            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
+            dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
         }
         if (j5 < u.t) {
             let dscore_new = weight5 * (dweight5 - total_along);
-            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
+            dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
         }
         if (j6 < u.t) {
             let dscore_new = weight6 * (dweight6 - total_along);
-            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
+            dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
         }
         if (j7 < u.t) {
             let dscore_new = weight7 * (dweight7 - total_along);
-            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
+            dscore_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
         }
     }
 }

@@ -184,8 +184,8 @@ fn main(
     }
 }
 
-@group(0) @binding(3) var<storage, read> score_edge_upto16: array<f32>;
-@group(0) @binding(4) var<storage, read_write> weight_edge_upto16: array<f32>;
+@group(0) @binding(3) var<storage, read> score_edge_upto7: array<f32>;
+@group(0) @binding(4) var<storage, read_write> weight_edge_upto7: array<f32>;
 
 // An integer in the order of floats, and beyond all others what is not a number.
 fn max_rank(x: f32) -> i32 {
@@ -195,9 +195,9 @@ fn max_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), nan);
 }
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -211,18 +211,18 @@ fn edge_upto16(
     let i = row % u.s;
     var top_new_max_part = i32(-2147483648);
     for (var j = 0u; j < u.t; j += 1u) {
-        top_new_max_part = max(top_new_max_part, max_rank(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j]));
+        top_new_max_part = max(top_new_max_part, max_rank(score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j]));
     }
     let top_new_max = top_new_max_part;
     let top_new = max_value(top_new_max);
     var total_new_part = 0.0;
     for (var j = 0u; j < u.t; j += 1u) {
-        total_new_part += exp(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - top_new);
+        total_new_part += exp(score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] - top_new);
     }
     let total_new = total_new_part;
     for (var j = 0u; j < u.t; j += 1u) {
-        let weight_new = exp(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        let weight_new = exp(score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] - top_new) / total_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
     }
     top[(n * u.h + g) * u.s + i] = top_new;
     total[(n * u.h + g) * u.s + i] = total_new;
@@ -687,35 +687,35 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var score0: f32;
     if (j0 < row_length) {
-        score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        score0 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var score1: f32;
     if (j1 < row_length) {
-        score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        score1 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var score2: f32;
     if (j2 < row_length) {
-        score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        score2 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var score3: f32;
     if (j3 < row_length) {
-        score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        score3 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var score4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        score4 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var score5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        score5 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var score6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        score6 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var score7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        score7 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var top_new_max_part = i32(-2147483648);
     if (j0 < row_length) {
@@ -772,35 +772,35 @@ fn edge_upto(
     let total_new = row_sum_upto(total_new_part, lane);
     if (j0 < row_length) {
         let weight_new = exp(score0 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
     }
     if (j1 < row_length) {
         let weight_new = exp(score1 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
     }
     if (j2 < row_length) {
         let weight_new = exp(score2 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
     }
     if (j3 < row_length) {
         let weight_new = exp(score3 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let weight_new = exp(score4 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let weight_new = exp(score5 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let weight_new = exp(score6 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let weight_new = exp(score7 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
     }
     if (place == 0u && own < u.b * u.h * u.s) {
         top[(n * u.h + g) * u.s + i] = top_new;
@@ -860,131 +860,131 @@ fn edge_long(
     let j31 = place + LANES * 31u;
     var score0: f32;
     if (j0 < row_length) {
-        score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        score0 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var score1: f32;
     if (j1 < row_length) {
-        score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        score1 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var score2: f32;
     if (j2 < row_length) {
-        score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        score2 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var score3: f32;
     if (j3 < row_length) {
-        score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        score3 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var score4: f32;
     if (j4 < row_length) {
-        score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        score4 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var score5: f32;
     if (j5 < row_length) {
-        score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        score5 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var score6: f32;
     if (j6 < row_length) {
-        score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        score6 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var score7: f32;
     if (j7 < row_length) {
-        score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        score7 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var score8: f32;
     if (j8 < row_length) {
-        score8 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8];
+        score8 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8];
     }
     var score9: f32;
     if (j9 < row_length) {
-        score9 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9];
+        score9 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9];
     }
     var score10: f32;
     if (j10 < row_length) {
-        score10 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10];
+        score10 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10];
     }
     var score11: f32;
     if (j11 < row_length) {
-        score11 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11];
+        score11 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11];
     }
     var score12: f32;
     if (j12 < row_length) {
-        score12 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12];
+        score12 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12];
     }
     var score13: f32;
     if (j13 < row_length) {
-        score13 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13];
+        score13 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13];
     }
     var score14: f32;
     if (j14 < row_length) {
-        score14 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14];
+        score14 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14];
     }
     var score15: f32;
     if (j15 < row_length) {
-        score15 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15];
+        score15 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15];
     }
     var score16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        score16 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16];
+        score16 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16];
     }
     var score17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        score17 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17];
+        score17 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17];
     }
     var score18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        score18 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18];
+        score18 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18];
     }
     var score19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        score19 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19];
+        score19 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19];
     }
     var score20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        score20 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20];
+        score20 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20];
     }
     var score21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        score21 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21];
+        score21 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21];
     }
     var score22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        score22 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22];
+        score22 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22];
     }
     var score23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        score23 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23];
+        score23 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23];
     }
     var score24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        score24 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24];
+        score24 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24];
     }
     var score25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        score25 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25];
+        score25 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25];
     }
     var score26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        score26 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26];
+        score26 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26];
     }
     var score27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        score27 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27];
+        score27 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27];
     }
     var score28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        score28 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28];
+        score28 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28];
     }
     var score29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        score29 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29];
+        score29 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29];
     }
     var score30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        score30 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30];
+        score30 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30];
     }
     var score31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        score31 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31];
+        score31 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31];
     }
     var top_new_max_part = i32(-2147483648);
     if (j0 < row_length) {
@@ -1185,131 +1185,131 @@ fn edge_long(
     let total_new = row_sum_upto(total_new_part, lane);
     if (j0 < row_length) {
         let weight_new = exp(score0 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
     }
     if (j1 < row_length) {
         let weight_new = exp(score1 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
     }
     if (j2 < row_length) {
         let weight_new = exp(score2 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
     }
     if (j3 < row_length) {
         let weight_new = exp(score3 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
     }
     if (j4 < row_length) {
         let weight_new = exp(score4 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
     }
     if (j5 < row_length) {
         let weight_new = exp(score5 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
     }
     if (j6 < row_length) {
         let weight_new = exp(score6 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
     }
     if (j7 < row_length) {
         let weight_new = exp(score7 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
     }
     if (j8 < row_length) {
         let weight_new = exp(score8 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new;
     }
     if (j9 < row_length) {
         let weight_new = exp(score9 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new;
     }
     if (j10 < row_length) {
         let weight_new = exp(score10 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new;
     }
     if (j11 < row_length) {
         let weight_new = exp(score11 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new;
     }
     if (j12 < row_length) {
         let weight_new = exp(score12 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new;
     }
     if (j13 < row_length) {
         let weight_new = exp(score13 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new;
     }
     if (j14 < row_length) {
         let weight_new = exp(score14 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new;
     }
     if (j15 < row_length) {
         let weight_new = exp(score15 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let weight_new = exp(score16 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let weight_new = exp(score17 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let weight_new = exp(score18 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let weight_new = exp(score19 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let weight_new = exp(score20 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let weight_new = exp(score21 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let weight_new = exp(score22 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let weight_new = exp(score23 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let weight_new = exp(score24 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let weight_new = exp(score25 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let weight_new = exp(score26 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let weight_new = exp(score27 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let weight_new = exp(score28 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let weight_new = exp(score29 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let weight_new = exp(score30 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let weight_new = exp(score31 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new;
     }
     if (place == 0u && own < u.b * u.h * u.s) {
         top[(n * u.h + g) * u.s + i] = top_new;
@@ -1342,34 +1342,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        let score0 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j];
         var score1: f32;
         if (j1 < u.t) {
-            score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+            score1 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
         }
         var score2: f32;
         if (j2 < u.t) {
-            score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+            score2 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
         }
         var score3: f32;
         if (j3 < u.t) {
-            score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+            score3 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
         }
         var score4: f32;
         if (j4 < u.t) {
-            score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+            score4 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
         }
         var score5: f32;
         if (j5 < u.t) {
-            score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+            score5 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
         }
         var score6: f32;
         if (j6 < u.t) {
-            score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+            score6 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
         }
         var score7: f32;
         if (j7 < u.t) {
-            score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+            score7 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
         }
         top_new_max_part = max(top_new_max_part, max_rank(score0));
         if (j1 < u.t) {
@@ -1431,64 +1431,64 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        let score0 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j];
         var score1: f32;
         if (j1 < u.t) {
-            score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+            score1 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
         }
         var score2: f32;
         if (j2 < u.t) {
-            score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+            score2 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
         }
         var score3: f32;
         if (j3 < u.t) {
-            score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+            score3 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
         }
         var score4: f32;
         if (j4 < u.t) {
-            score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+            score4 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
         }
         var score5: f32;
         if (j5 < u.t) {
-            score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+            score5 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
         }
         var score6: f32;
         if (j6 < u.t) {
-            score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+            score6 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
         }
         var score7: f32;
         if (j7 < u.t) {
-            score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+            score7 = score_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
         }
         let weight_new = exp(score0 - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
         if (j1 < u.t) {
             let weight_new = exp(score1 - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
         }
         if (j2 < u.t) {
             let weight_new = exp(score2 - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
         }
         if (j3 < u.t) {
             let weight_new = exp(score3 - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
         }
         if (j4 < u.t) {
             let weight_new = exp(score4 - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
         }
         if (j5 < u.t) {
             let weight_new = exp(score5 - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
         }
         if (j6 < u.t) {
             let weight_new = exp(score6 - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
         }
         if (j7 < u.t) {
             let weight_new = exp(score7 - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
         }
     }
     if (lane == 0u) {

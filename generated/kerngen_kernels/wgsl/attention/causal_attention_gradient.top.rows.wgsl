@@ -226,10 +226,10 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> product_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> dweight_edge_upto16: array<f32>;
-@group(0) @binding(3) var<storage, read_write> weight_edge_upto16: array<f32>;
-@group(0) @binding(4) var<storage, read_write> dproduct_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> product_edge_upto7: array<f32>;
+@group(0) @binding(2) var<storage, read> dweight_edge_upto7: array<f32>;
+@group(0) @binding(3) var<storage, read_write> weight_edge_upto7: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dproduct_edge_upto7: array<f32>;
 
 // An integer in the order of floats, and beyond all others what is not a number.
 fn max_rank(x: f32) -> i32 {
@@ -239,9 +239,9 @@ fn max_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), nan);
 }
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -255,27 +255,27 @@ fn edge_upto16(
     let i = row % u.s;
     var top_max_part = i32(-2147483648);
     for (var j = 0u; j < u.t; j += 1u) {
-        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
     let top_max = top_max_part;
     let top = max_value(top_max);
     var total_part = 0.0;
     for (var j = 0u; j < u.t; j += 1u) {
-        total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        total_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
     }
     let total = total_part;
     var total_along_part = 0.0;
     for (var j = 0u; j < u.t; j += 1u) {
-        let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
-        total_along_part += dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] * weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        total_along_part += dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] * weight_new;
     }
     let total_along = total_along_part;
     for (var j = 0u; j < u.t; j += 1u) {
-        let dscore = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - total_along);
+        let dscore = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = dproduct_new;
     }
 }
 
@@ -512,50 +512,50 @@ fn edge_upto(
     var product0: f32;
     var dweight0: f32;
     if (j0 < row_length) {
-        product0 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
-        dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        product0 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
+        dweight0 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var product1: f32;
     var dweight1: f32;
     if (j1 < row_length) {
-        product1 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
-        dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        product1 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
+        dweight1 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var product2: f32;
     var dweight2: f32;
     if (j2 < row_length) {
-        product2 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
-        dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        product2 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
+        dweight2 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var product3: f32;
     var dweight3: f32;
     if (j3 < row_length) {
-        product3 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
-        dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        product3 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
+        dweight3 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var product4: f32;
     var dweight4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        product4 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
-        dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        product4 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
+        dweight4 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var product5: f32;
     var dweight5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        product5 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
-        dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        product5 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
+        dweight5 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var product6: f32;
     var dweight6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        product6 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
-        dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        product6 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
+        dweight6 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var product7: f32;
     var dweight7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        product7 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
-        dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        product7 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
+        dweight7 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var top_max_part = i32(-2147483648);
     if (j0 < row_length) {
@@ -615,98 +615,98 @@ fn edge_upto(
     if (j0 < row_length) {
         let score = select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new0 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
         total_along_part += dweight0 * weight_new0;
     }
     var weight_new1: f32;
     if (j1 < row_length) {
         let score = select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new1 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
         total_along_part += dweight1 * weight_new1;
     }
     var weight_new2: f32;
     if (j2 < row_length) {
         let score = select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new2 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
         total_along_part += dweight2 * weight_new2;
     }
     var weight_new3: f32;
     if (j3 < row_length) {
         let score = select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new3 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
         total_along_part += dweight3 * weight_new3;
     }
     var weight_new4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let score = select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new4 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
         total_along_part += dweight4 * weight_new4;
     }
     var weight_new5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let score = select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new5 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
         total_along_part += dweight5 * weight_new5;
     }
     var weight_new6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let score = select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new6 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
         total_along_part += dweight6 * weight_new6;
     }
     var weight_new7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let score = select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new7 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
         total_along_part += dweight7 * weight_new7;
     }
     let total_along = row_sum_upto(total_along_part, lane);
     if (j0 < row_length) {
         let dscore = weight_new0 * (dweight0 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = dproduct_new;
     }
     if (j1 < row_length) {
         let dscore = weight_new1 * (dweight1 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = dproduct_new;
     }
     if (j2 < row_length) {
         let dscore = weight_new2 * (dweight2 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = dproduct_new;
     }
     if (j3 < row_length) {
         let dscore = weight_new3 * (dweight3 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = dproduct_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let dscore = weight_new4 * (dweight4 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = dproduct_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let dscore = weight_new5 * (dweight5 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = dproduct_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let dscore = weight_new6 * (dweight6 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = dproduct_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let dscore = weight_new7 * (dweight7 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = dproduct_new;
     }
 }
 
@@ -763,194 +763,194 @@ fn edge_long(
     var product0: f32;
     var dweight0: f32;
     if (j0 < row_length) {
-        product0 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
-        dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        product0 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
+        dweight0 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var product1: f32;
     var dweight1: f32;
     if (j1 < row_length) {
-        product1 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
-        dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        product1 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
+        dweight1 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var product2: f32;
     var dweight2: f32;
     if (j2 < row_length) {
-        product2 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
-        dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        product2 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
+        dweight2 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var product3: f32;
     var dweight3: f32;
     if (j3 < row_length) {
-        product3 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
-        dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        product3 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
+        dweight3 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var product4: f32;
     var dweight4: f32;
     if (j4 < row_length) {
-        product4 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
-        dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        product4 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
+        dweight4 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var product5: f32;
     var dweight5: f32;
     if (j5 < row_length) {
-        product5 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
-        dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        product5 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
+        dweight5 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var product6: f32;
     var dweight6: f32;
     if (j6 < row_length) {
-        product6 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
-        dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        product6 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
+        dweight6 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var product7: f32;
     var dweight7: f32;
     if (j7 < row_length) {
-        product7 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
-        dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        product7 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
+        dweight7 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var product8: f32;
     var dweight8: f32;
     if (j8 < row_length) {
-        product8 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8];
-        dweight8 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8];
+        product8 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8];
+        dweight8 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8];
     }
     var product9: f32;
     var dweight9: f32;
     if (j9 < row_length) {
-        product9 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9];
-        dweight9 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9];
+        product9 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9];
+        dweight9 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9];
     }
     var product10: f32;
     var dweight10: f32;
     if (j10 < row_length) {
-        product10 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10];
-        dweight10 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10];
+        product10 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10];
+        dweight10 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10];
     }
     var product11: f32;
     var dweight11: f32;
     if (j11 < row_length) {
-        product11 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11];
-        dweight11 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11];
+        product11 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11];
+        dweight11 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11];
     }
     var product12: f32;
     var dweight12: f32;
     if (j12 < row_length) {
-        product12 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12];
-        dweight12 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12];
+        product12 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12];
+        dweight12 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12];
     }
     var product13: f32;
     var dweight13: f32;
     if (j13 < row_length) {
-        product13 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13];
-        dweight13 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13];
+        product13 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13];
+        dweight13 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13];
     }
     var product14: f32;
     var dweight14: f32;
     if (j14 < row_length) {
-        product14 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14];
-        dweight14 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14];
+        product14 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14];
+        dweight14 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14];
     }
     var product15: f32;
     var dweight15: f32;
     if (j15 < row_length) {
-        product15 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15];
-        dweight15 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15];
+        product15 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15];
+        dweight15 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15];
     }
     var product16: f32;
     var dweight16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        product16 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16];
-        dweight16 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16];
+        product16 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16];
+        dweight16 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16];
     }
     var product17: f32;
     var dweight17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        product17 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17];
-        dweight17 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17];
+        product17 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17];
+        dweight17 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17];
     }
     var product18: f32;
     var dweight18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        product18 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18];
-        dweight18 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18];
+        product18 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18];
+        dweight18 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18];
     }
     var product19: f32;
     var dweight19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        product19 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19];
-        dweight19 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19];
+        product19 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19];
+        dweight19 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19];
     }
     var product20: f32;
     var dweight20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        product20 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20];
-        dweight20 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20];
+        product20 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20];
+        dweight20 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20];
     }
     var product21: f32;
     var dweight21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        product21 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21];
-        dweight21 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21];
+        product21 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21];
+        dweight21 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21];
     }
     var product22: f32;
     var dweight22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        product22 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22];
-        dweight22 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22];
+        product22 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22];
+        dweight22 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22];
     }
     var product23: f32;
     var dweight23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        product23 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23];
-        dweight23 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23];
+        product23 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23];
+        dweight23 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23];
     }
     var product24: f32;
     var dweight24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        product24 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24];
-        dweight24 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24];
+        product24 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24];
+        dweight24 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24];
     }
     var product25: f32;
     var dweight25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        product25 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25];
-        dweight25 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25];
+        product25 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25];
+        dweight25 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25];
     }
     var product26: f32;
     var dweight26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        product26 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26];
-        dweight26 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26];
+        product26 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26];
+        dweight26 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26];
     }
     var product27: f32;
     var dweight27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        product27 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27];
-        dweight27 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27];
+        product27 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27];
+        dweight27 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27];
     }
     var product28: f32;
     var dweight28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        product28 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28];
-        dweight28 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28];
+        product28 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28];
+        dweight28 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28];
     }
     var product29: f32;
     var dweight29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        product29 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29];
-        dweight29 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29];
+        product29 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29];
+        dweight29 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29];
     }
     var product30: f32;
     var dweight30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        product30 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30];
-        dweight30 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30];
+        product30 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30];
+        dweight30 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30];
     }
     var product31: f32;
     var dweight31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        product31 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31];
-        dweight31 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31];
+        product31 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31];
+        dweight31 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31];
     }
     var top_max_part = i32(-2147483648);
     if (j0 < row_length) {
@@ -1154,386 +1154,386 @@ fn edge_long(
     if (j0 < row_length) {
         let score = select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new0 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
         total_along_part += dweight0 * weight_new0;
     }
     var weight_new1: f32;
     if (j1 < row_length) {
         let score = select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new1 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
         total_along_part += dweight1 * weight_new1;
     }
     var weight_new2: f32;
     if (j2 < row_length) {
         let score = select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new2 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
         total_along_part += dweight2 * weight_new2;
     }
     var weight_new3: f32;
     if (j3 < row_length) {
         let score = select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new3 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
         total_along_part += dweight3 * weight_new3;
     }
     var weight_new4: f32;
     if (j4 < row_length) {
         let score = select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new4 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
         total_along_part += dweight4 * weight_new4;
     }
     var weight_new5: f32;
     if (j5 < row_length) {
         let score = select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new5 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
         total_along_part += dweight5 * weight_new5;
     }
     var weight_new6: f32;
     if (j6 < row_length) {
         let score = select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new6 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
         total_along_part += dweight6 * weight_new6;
     }
     var weight_new7: f32;
     if (j7 < row_length) {
         let score = select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new7 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
         total_along_part += dweight7 * weight_new7;
     }
     var weight_new8: f32;
     if (j8 < row_length) {
         let score = select(LOWEST, u.scale * product8, i32(j8) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new8 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new8;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new8;
         total_along_part += dweight8 * weight_new8;
     }
     var weight_new9: f32;
     if (j9 < row_length) {
         let score = select(LOWEST, u.scale * product9, i32(j9) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new9 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new9;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new9;
         total_along_part += dweight9 * weight_new9;
     }
     var weight_new10: f32;
     if (j10 < row_length) {
         let score = select(LOWEST, u.scale * product10, i32(j10) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new10 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new10;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new10;
         total_along_part += dweight10 * weight_new10;
     }
     var weight_new11: f32;
     if (j11 < row_length) {
         let score = select(LOWEST, u.scale * product11, i32(j11) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new11 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new11;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new11;
         total_along_part += dweight11 * weight_new11;
     }
     var weight_new12: f32;
     if (j12 < row_length) {
         let score = select(LOWEST, u.scale * product12, i32(j12) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new12 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new12;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new12;
         total_along_part += dweight12 * weight_new12;
     }
     var weight_new13: f32;
     if (j13 < row_length) {
         let score = select(LOWEST, u.scale * product13, i32(j13) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new13 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new13;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new13;
         total_along_part += dweight13 * weight_new13;
     }
     var weight_new14: f32;
     if (j14 < row_length) {
         let score = select(LOWEST, u.scale * product14, i32(j14) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new14 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new14;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new14;
         total_along_part += dweight14 * weight_new14;
     }
     var weight_new15: f32;
     if (j15 < row_length) {
         let score = select(LOWEST, u.scale * product15, i32(j15) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new15 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new15;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new15;
         total_along_part += dweight15 * weight_new15;
     }
     var weight_new16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let score = select(LOWEST, u.scale * product16, i32(j16) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new16 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new16;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new16;
         total_along_part += dweight16 * weight_new16;
     }
     var weight_new17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let score = select(LOWEST, u.scale * product17, i32(j17) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new17 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new17;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new17;
         total_along_part += dweight17 * weight_new17;
     }
     var weight_new18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let score = select(LOWEST, u.scale * product18, i32(j18) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new18 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new18;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new18;
         total_along_part += dweight18 * weight_new18;
     }
     var weight_new19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let score = select(LOWEST, u.scale * product19, i32(j19) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new19 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new19;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new19;
         total_along_part += dweight19 * weight_new19;
     }
     var weight_new20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let score = select(LOWEST, u.scale * product20, i32(j20) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new20 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new20;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new20;
         total_along_part += dweight20 * weight_new20;
     }
     var weight_new21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let score = select(LOWEST, u.scale * product21, i32(j21) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new21 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new21;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new21;
         total_along_part += dweight21 * weight_new21;
     }
     var weight_new22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let score = select(LOWEST, u.scale * product22, i32(j22) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new22 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new22;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new22;
         total_along_part += dweight22 * weight_new22;
     }
     var weight_new23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let score = select(LOWEST, u.scale * product23, i32(j23) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new23 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new23;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new23;
         total_along_part += dweight23 * weight_new23;
     }
     var weight_new24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let score = select(LOWEST, u.scale * product24, i32(j24) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new24 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new24;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new24;
         total_along_part += dweight24 * weight_new24;
     }
     var weight_new25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let score = select(LOWEST, u.scale * product25, i32(j25) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new25 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new25;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new25;
         total_along_part += dweight25 * weight_new25;
     }
     var weight_new26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let score = select(LOWEST, u.scale * product26, i32(j26) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new26 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new26;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new26;
         total_along_part += dweight26 * weight_new26;
     }
     var weight_new27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let score = select(LOWEST, u.scale * product27, i32(j27) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new27 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new27;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new27;
         total_along_part += dweight27 * weight_new27;
     }
     var weight_new28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let score = select(LOWEST, u.scale * product28, i32(j28) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new28 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new28;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new28;
         total_along_part += dweight28 * weight_new28;
     }
     var weight_new29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let score = select(LOWEST, u.scale * product29, i32(j29) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new29 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new29;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new29;
         total_along_part += dweight29 * weight_new29;
     }
     var weight_new30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let score = select(LOWEST, u.scale * product30, i32(j30) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new30 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new30;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new30;
         total_along_part += dweight30 * weight_new30;
     }
     var weight_new31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let score = select(LOWEST, u.scale * product31, i32(j31) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new31 = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new31;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new31;
         total_along_part += dweight31 * weight_new31;
     }
     let total_along = row_sum_upto(total_along_part, lane);
     if (j0 < row_length) {
         let dscore = weight_new0 * (dweight0 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = dproduct_new;
     }
     if (j1 < row_length) {
         let dscore = weight_new1 * (dweight1 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = dproduct_new;
     }
     if (j2 < row_length) {
         let dscore = weight_new2 * (dweight2 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = dproduct_new;
     }
     if (j3 < row_length) {
         let dscore = weight_new3 * (dweight3 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = dproduct_new;
     }
     if (j4 < row_length) {
         let dscore = weight_new4 * (dweight4 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = dproduct_new;
     }
     if (j5 < row_length) {
         let dscore = weight_new5 * (dweight5 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = dproduct_new;
     }
     if (j6 < row_length) {
         let dscore = weight_new6 * (dweight6 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = dproduct_new;
     }
     if (j7 < row_length) {
         let dscore = weight_new7 * (dweight7 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = dproduct_new;
     }
     if (j8 < row_length) {
         let dscore = weight_new8 * (dweight8 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j8) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8] = dproduct_new;
     }
     if (j9 < row_length) {
         let dscore = weight_new9 * (dweight9 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j9) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9] = dproduct_new;
     }
     if (j10 < row_length) {
         let dscore = weight_new10 * (dweight10 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j10) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10] = dproduct_new;
     }
     if (j11 < row_length) {
         let dscore = weight_new11 * (dweight11 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j11) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11] = dproduct_new;
     }
     if (j12 < row_length) {
         let dscore = weight_new12 * (dweight12 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j12) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12] = dproduct_new;
     }
     if (j13 < row_length) {
         let dscore = weight_new13 * (dweight13 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j13) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13] = dproduct_new;
     }
     if (j14 < row_length) {
         let dscore = weight_new14 * (dweight14 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j14) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14] = dproduct_new;
     }
     if (j15 < row_length) {
         let dscore = weight_new15 * (dweight15 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j15) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15] = dproduct_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let dscore = weight_new16 * (dweight16 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j16) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16] = dproduct_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let dscore = weight_new17 * (dweight17 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j17) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17] = dproduct_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let dscore = weight_new18 * (dweight18 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j18) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18] = dproduct_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let dscore = weight_new19 * (dweight19 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j19) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19] = dproduct_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let dscore = weight_new20 * (dweight20 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j20) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20] = dproduct_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let dscore = weight_new21 * (dweight21 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j21) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21] = dproduct_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let dscore = weight_new22 * (dweight22 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j22) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22] = dproduct_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let dscore = weight_new23 * (dweight23 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j23) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23] = dproduct_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let dscore = weight_new24 * (dweight24 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j24) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24] = dproduct_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let dscore = weight_new25 * (dweight25 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j25) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25] = dproduct_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let dscore = weight_new26 * (dweight26 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j26) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26] = dproduct_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let dscore = weight_new27 * (dweight27 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j27) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27] = dproduct_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let dscore = weight_new28 * (dweight28 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j28) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28] = dproduct_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let dscore = weight_new29 * (dweight29 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j29) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29] = dproduct_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let dscore = weight_new30 * (dweight30 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j30) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30] = dproduct_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let dscore = weight_new31 * (dweight31 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j31) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31] = dproduct_new;
     }
 }
 
@@ -1562,52 +1562,52 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
         if (j1 < u.t) {
-            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j2 < u.t) {
-            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j3 < u.t) {
-            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j4 < u.t) {
-            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j5 < u.t) {
-            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j6 < u.t) {
-            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j7 < u.t) {
-            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         let raised = max_value(max(top_max_part, i32(-2139095040)));
         total_part *= exp(total_top - raised);
         total_top = raised;
-        total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+        total_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
         if (j1 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
         }
         if (j2 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
         }
         if (j3 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
         }
         if (j4 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
         }
         if (j5 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
         }
         if (j6 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
         }
         if (j7 < u.t) {
-            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - total_top);
         }
     }
     let top_max = row_max(top_max_part, lane);
@@ -1623,79 +1623,79 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        let dweight0 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j];
         var dweight1: f32;
         if (j1 < u.t) {
-            dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+            dweight1 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
         }
         var dweight2: f32;
         if (j2 < u.t) {
-            dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+            dweight2 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
         }
         var dweight3: f32;
         if (j3 < u.t) {
-            dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+            dweight3 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
         }
         var dweight4: f32;
         if (j4 < u.t) {
-            dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+            dweight4 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
         }
         var dweight5: f32;
         if (j5 < u.t) {
-            dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+            dweight5 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
         }
         var dweight6: f32;
         if (j6 < u.t) {
-            dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+            dweight6 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
         }
         var dweight7: f32;
         if (j7 < u.t) {
-            dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+            dweight7 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
         }
-        let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top) / total;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
         total_along_part += dweight0 * weight_new;
         if (j1 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
             total_along_part += dweight1 * weight_new;
         }
         if (j2 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
             total_along_part += dweight2 * weight_new;
         }
         if (j3 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
             total_along_part += dweight3 * weight_new;
         }
         if (j4 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
             total_along_part += dweight4 * weight_new;
         }
         if (j5 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
             total_along_part += dweight5 * weight_new;
         }
         if (j6 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
             total_along_part += dweight6 * weight_new;
         }
         if (j7 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top) / total;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
             total_along_part += dweight7 * weight_new;
         }
     }
@@ -1708,87 +1708,87 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let weight0 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
-        let dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        let weight0 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j];
+        let dweight0 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j];
         var weight1: f32;
         var dweight1: f32;
         if (j1 < u.t) {
-            weight1 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
-            dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+            weight1 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
+            dweight1 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
         }
         var weight2: f32;
         var dweight2: f32;
         if (j2 < u.t) {
-            weight2 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
-            dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+            weight2 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
+            dweight2 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
         }
         var weight3: f32;
         var dweight3: f32;
         if (j3 < u.t) {
-            weight3 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
-            dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+            weight3 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
+            dweight3 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
         }
         var weight4: f32;
         var dweight4: f32;
         if (j4 < u.t) {
-            weight4 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
-            dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+            weight4 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
+            dweight4 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
         }
         var weight5: f32;
         var dweight5: f32;
         if (j5 < u.t) {
-            weight5 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
-            dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+            weight5 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
+            dweight5 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
         }
         var weight6: f32;
         var dweight6: f32;
         if (j6 < u.t) {
-            weight6 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
-            dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+            weight6 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
+            dweight6 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
         }
         var weight7: f32;
         var dweight7: f32;
         if (j7 < u.t) {
-            weight7 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
-            dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+            weight7 = weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
+            dweight7 = dweight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
         }
         let dscore = weight0 * (dweight0 - total_along);
         let dproduct_new = select(0.0, dscore * u.scale, i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
-        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = dproduct_new;
+        dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = dproduct_new;
         if (j1 < u.t) {
             let dscore = weight1 * (dweight1 - total_along);
             let dproduct_new = select(0.0, dscore * u.scale, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
-            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dproduct_new;
+            dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = dproduct_new;
         }
         if (j2 < u.t) {
             let dscore = weight2 * (dweight2 - total_along);
             let dproduct_new = select(0.0, dscore * u.scale, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
-            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dproduct_new;
+            dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = dproduct_new;
         }
         if (j3 < u.t) {
             let dscore = weight3 * (dweight3 - total_along);
             let dproduct_new = select(0.0, dscore * u.scale, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
-            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dproduct_new;
+            dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = dproduct_new;
         }
         if (j4 < u.t) {
             let dscore = weight4 * (dweight4 - total_along);
             let dproduct_new = select(0.0, dscore * u.scale, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
-            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dproduct_new;
+            dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = dproduct_new;
         }
         if (j5 < u.t) {
             let dscore = weight5 * (dweight5 - total_along);
             let dproduct_new = select(0.0, dscore * u.scale, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
-            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dproduct_new;
+            dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = dproduct_new;
         }
         if (j6 < u.t) {
             let dscore = weight6 * (dweight6 - total_along);
             let dproduct_new = select(0.0, dscore * u.scale, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
-            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dproduct_new;
+            dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = dproduct_new;
         }
         if (j7 < u.t) {
             let dscore = weight7 * (dweight7 - total_along);
             let dproduct_new = select(0.0, dscore * u.scale, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
-            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dproduct_new;
+            dproduct_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = dproduct_new;
         }
     }
 }

@@ -97,12 +97,12 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> y_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> dy_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> y_edge_upto15: array<f32>;
+@group(0) @binding(2) var<storage, read> dy_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -116,7 +116,7 @@ fn edge_upto16(
     let i = row % u.s;
     var total_along_new_part = 0.0;
     for (var c = 0u; c < u.e; c += 1u) {
-        total_along_new_part += dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c] * y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c];
+        total_along_new_part += dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c] * y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c];
     }
     let total_along_new = total_along_new_part;
     total_along[(n * u.h + g) * u.s + i] = total_along_new;
@@ -232,28 +232,28 @@ fn edge_upto(
     let c7 = place + LANES * 7u;
     var total_along_new_part = 0.0;
     if (c0 < row_length) {
-        total_along_new_part += dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c0] * y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c0];
+        total_along_new_part += dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c0] * y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c0];
     }
     if (c1 < row_length) {
-        total_along_new_part += dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c1] * y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c1];
+        total_along_new_part += dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c1] * y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c1];
     }
     if (c2 < row_length) {
-        total_along_new_part += dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c2] * y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c2];
+        total_along_new_part += dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c2] * y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c2];
     }
     if (c3 < row_length) {
-        total_along_new_part += dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c3] * y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c3];
+        total_along_new_part += dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c3] * y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c3];
     }
     if ((CHUNKS > 4u) & (c4 < row_length)) {
-        total_along_new_part += dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c4] * y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c4];
+        total_along_new_part += dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c4] * y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c4];
     }
     if ((CHUNKS > 5u) & (c5 < row_length)) {
-        total_along_new_part += dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c5] * y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c5];
+        total_along_new_part += dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c5] * y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c5];
     }
     if ((CHUNKS > 6u) & (c6 < row_length)) {
-        total_along_new_part += dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c6] * y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c6];
+        total_along_new_part += dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c6] * y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c6];
     }
     if ((CHUNKS > 7u) & (c7 < row_length)) {
-        total_along_new_part += dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c7] * y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c7];
+        total_along_new_part += dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c7] * y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c7];
     }
     let total_along_new = row_sum_upto(total_along_new_part, lane);
     if (place == 0u && own < u.b * u.h * u.s) {
@@ -284,49 +284,49 @@ fn edge(
         let c5 = c + 1280u;
         let c6 = c + 1536u;
         let c7 = c + 1792u;
-        let dy0 = dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c];
-        let y0 = y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c];
+        let dy0 = dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c];
+        let y0 = y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c];
         var dy1: f32;
         var y1: f32;
         if (c1 < u.e) {
-            dy1 = dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c1];
-            y1 = y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c1];
+            dy1 = dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c1];
+            y1 = y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c1];
         }
         var dy2: f32;
         var y2: f32;
         if (c2 < u.e) {
-            dy2 = dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c2];
-            y2 = y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c2];
+            dy2 = dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c2];
+            y2 = y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c2];
         }
         var dy3: f32;
         var y3: f32;
         if (c3 < u.e) {
-            dy3 = dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c3];
-            y3 = y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c3];
+            dy3 = dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c3];
+            y3 = y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c3];
         }
         var dy4: f32;
         var y4: f32;
         if (c4 < u.e) {
-            dy4 = dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c4];
-            y4 = y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c4];
+            dy4 = dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c4];
+            y4 = y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c4];
         }
         var dy5: f32;
         var y5: f32;
         if (c5 < u.e) {
-            dy5 = dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c5];
-            y5 = y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c5];
+            dy5 = dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c5];
+            y5 = y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c5];
         }
         var dy6: f32;
         var y6: f32;
         if (c6 < u.e) {
-            dy6 = dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c6];
-            y6 = y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c6];
+            dy6 = dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c6];
+            y6 = y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c6];
         }
         var dy7: f32;
         var y7: f32;
         if (c7 < u.e) {
-            dy7 = dy_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c7];
-            y7 = y_edge_upto16[((n * u.h + g) * u.s + i) * u.e + c7];
+            dy7 = dy_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c7];
+            y7 = y_edge_upto15[((n * u.h + g) * u.s + i) * u.e + c7];
         }
         total_along_new_part += dy0 * y0;
         if (c1 < u.e) {

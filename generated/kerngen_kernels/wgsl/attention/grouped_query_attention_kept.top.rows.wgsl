@@ -166,8 +166,8 @@ fn main(
     }
 }
 
-@group(0) @binding(3) var<storage, read> product_edge_upto16: array<f32>;
-@group(0) @binding(4) var<storage, read_write> weight_edge_upto16: array<f32>;
+@group(0) @binding(3) var<storage, read> product_edge_upto7: array<f32>;
+@group(0) @binding(4) var<storage, read_write> weight_edge_upto7: array<f32>;
 
 // An integer in the order of floats, and beyond all others what is not a number.
 fn max_rank(x: f32) -> i32 {
@@ -177,9 +177,9 @@ fn max_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), nan);
 }
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -193,19 +193,19 @@ fn edge_upto16(
     let i = row % u.s;
     var top_new_max_part = i32(-2147483648);
     for (var j = 0u; j < u.t; j += 1u) {
-        top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
     let top_new_max = top_new_max_part;
     let top_new = max_value(top_new_max);
     var total_new_part = 0.0;
     for (var j = 0u; j < u.t; j += 1u) {
-        total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
+        total_new_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top_new);
     }
     let total_new = total_new_part;
     for (var j = 0u; j < u.t; j += 1u) {
-        let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
     }
     top[(n * u.h + g) * u.s + i] = top_new;
     total[(n * u.h + g) * u.s + i] = total_new;
@@ -690,35 +690,35 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var product0: f32;
     if (j0 < row_length) {
-        product0 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        product0 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var product1: f32;
     if (j1 < row_length) {
-        product1 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        product1 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var product2: f32;
     if (j2 < row_length) {
-        product2 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        product2 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var product3: f32;
     if (j3 < row_length) {
-        product3 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        product3 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var product4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        product4 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        product4 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var product5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        product5 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        product5 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var product6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        product6 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        product6 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var product7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        product7 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        product7 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var top_new_max_part = i32(-2147483648);
     if (j0 < row_length) {
@@ -776,42 +776,42 @@ fn edge_upto(
     if (j0 < row_length) {
         let score = select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
     }
     if (j1 < row_length) {
         let score = select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
     }
     if (j2 < row_length) {
         let score = select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
     }
     if (j3 < row_length) {
         let score = select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let score = select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let score = select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let score = select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let score = select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
     }
     if (place == 0u && own < u.b * u.h * u.s) {
         top[(n * u.h + g) * u.s + i] = top_new;
@@ -871,131 +871,131 @@ fn edge_long(
     let j31 = place + LANES * 31u;
     var product0: f32;
     if (j0 < row_length) {
-        product0 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        product0 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var product1: f32;
     if (j1 < row_length) {
-        product1 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        product1 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var product2: f32;
     if (j2 < row_length) {
-        product2 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        product2 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var product3: f32;
     if (j3 < row_length) {
-        product3 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        product3 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var product4: f32;
     if (j4 < row_length) {
-        product4 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        product4 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var product5: f32;
     if (j5 < row_length) {
-        product5 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        product5 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var product6: f32;
     if (j6 < row_length) {
-        product6 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        product6 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var product7: f32;
     if (j7 < row_length) {
-        product7 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        product7 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var product8: f32;
     if (j8 < row_length) {
-        product8 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8];
+        product8 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8];
     }
     var product9: f32;
     if (j9 < row_length) {
-        product9 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9];
+        product9 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9];
     }
     var product10: f32;
     if (j10 < row_length) {
-        product10 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10];
+        product10 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10];
     }
     var product11: f32;
     if (j11 < row_length) {
-        product11 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11];
+        product11 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11];
     }
     var product12: f32;
     if (j12 < row_length) {
-        product12 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12];
+        product12 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12];
     }
     var product13: f32;
     if (j13 < row_length) {
-        product13 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13];
+        product13 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13];
     }
     var product14: f32;
     if (j14 < row_length) {
-        product14 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14];
+        product14 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14];
     }
     var product15: f32;
     if (j15 < row_length) {
-        product15 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15];
+        product15 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15];
     }
     var product16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        product16 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16];
+        product16 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16];
     }
     var product17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        product17 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17];
+        product17 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17];
     }
     var product18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        product18 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18];
+        product18 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18];
     }
     var product19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        product19 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19];
+        product19 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19];
     }
     var product20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        product20 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20];
+        product20 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20];
     }
     var product21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        product21 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21];
+        product21 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21];
     }
     var product22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        product22 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22];
+        product22 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22];
     }
     var product23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        product23 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23];
+        product23 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23];
     }
     var product24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        product24 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24];
+        product24 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24];
     }
     var product25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        product25 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25];
+        product25 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25];
     }
     var product26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        product26 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26];
+        product26 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26];
     }
     var product27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        product27 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27];
+        product27 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27];
     }
     var product28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        product28 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28];
+        product28 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28];
     }
     var product29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        product29 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29];
+        product29 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29];
     }
     var product30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        product30 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30];
+        product30 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30];
     }
     var product31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        product31 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31];
+        product31 = product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31];
     }
     var top_new_max_part = i32(-2147483648);
     if (j0 < row_length) {
@@ -1197,162 +1197,162 @@ fn edge_long(
     if (j0 < row_length) {
         let score = select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
     }
     if (j1 < row_length) {
         let score = select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
     }
     if (j2 < row_length) {
         let score = select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
     }
     if (j3 < row_length) {
         let score = select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
     }
     if (j4 < row_length) {
         let score = select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
     }
     if (j5 < row_length) {
         let score = select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
     }
     if (j6 < row_length) {
         let score = select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
     }
     if (j7 < row_length) {
         let score = select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
     }
     if (j8 < row_length) {
         let score = select(LOWEST, u.scale * product8, i32(j8) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new;
     }
     if (j9 < row_length) {
         let score = select(LOWEST, u.scale * product9, i32(j9) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new;
     }
     if (j10 < row_length) {
         let score = select(LOWEST, u.scale * product10, i32(j10) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new;
     }
     if (j11 < row_length) {
         let score = select(LOWEST, u.scale * product11, i32(j11) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new;
     }
     if (j12 < row_length) {
         let score = select(LOWEST, u.scale * product12, i32(j12) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new;
     }
     if (j13 < row_length) {
         let score = select(LOWEST, u.scale * product13, i32(j13) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new;
     }
     if (j14 < row_length) {
         let score = select(LOWEST, u.scale * product14, i32(j14) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new;
     }
     if (j15 < row_length) {
         let score = select(LOWEST, u.scale * product15, i32(j15) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let score = select(LOWEST, u.scale * product16, i32(j16) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let score = select(LOWEST, u.scale * product17, i32(j17) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let score = select(LOWEST, u.scale * product18, i32(j18) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let score = select(LOWEST, u.scale * product19, i32(j19) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let score = select(LOWEST, u.scale * product20, i32(j20) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let score = select(LOWEST, u.scale * product21, i32(j21) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let score = select(LOWEST, u.scale * product22, i32(j22) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let score = select(LOWEST, u.scale * product23, i32(j23) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let score = select(LOWEST, u.scale * product24, i32(j24) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let score = select(LOWEST, u.scale * product25, i32(j25) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let score = select(LOWEST, u.scale * product26, i32(j26) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let score = select(LOWEST, u.scale * product27, i32(j27) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let score = select(LOWEST, u.scale * product28, i32(j28) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let score = select(LOWEST, u.scale * product29, i32(j29) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let score = select(LOWEST, u.scale * product30, i32(j30) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let score = select(LOWEST, u.scale * product31, i32(j31) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new;
     }
     if (place == 0u && own < u.b * u.h * u.s) {
         top[(n * u.h + g) * u.s + i] = top_new;
@@ -1385,52 +1385,52 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
         if (j1 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j2 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j3 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j4 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j5 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j6 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j7 < u.t) {
-            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
+            top_new_max_part = max(top_new_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         let raised = max_value(max(top_new_max_part, i32(-2139095040)));
         total_new_part *= exp(total_new_top - raised);
         total_new_top = raised;
-        total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+        total_new_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
         if (j1 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
         }
         if (j2 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
         }
         if (j3 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
         }
         if (j4 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
         }
         if (j5 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
         }
         if (j6 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
         }
         if (j7 < u.t) {
-            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
+            total_new_part += exp(select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - total_new_top);
         }
     }
     let top_new_max = row_max(top_new_max_part, lane);
@@ -1445,43 +1445,43 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top_new) / total_new;
-        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
         if (j1 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
         }
         if (j2 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
         }
         if (j3 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
         }
         if (j4 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
         }
         if (j5 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
         }
         if (j6 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
         }
         if (j7 < u.t) {
-            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let score = select(LOWEST, u.scale * product_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
             let weight_new = exp(score - top_new) / total_new;
-            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+            weight_edge_upto7[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
         }
     }
     if (lane == 0u) {

@@ -105,11 +105,11 @@ fn main(
     }
 }
 
-@group(0) @binding(2) var<storage, read> dy_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read> dy_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -125,7 +125,7 @@ fn edge_upto16(
     for (var element = 0u; element < u.b * u.p; element += 1u) {
         let n = element / u.p;
         let j = element % u.p;
-        dk_new_part += dy_edge_upto16[(n * u.o + f) * u.p + j] * select(0.0, x[(n * u.c + q) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
+        dk_new_part += dy_edge_upto15[(n * u.o + f) * u.p + j] * select(0.0, x[(n * u.c + q) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
     }
     let dk_new = dk_new_part;
     dk[(f * u.c + q) * u.s + v] = dk_new;
@@ -269,28 +269,28 @@ fn edge_upto(
     let j7 = element7 % u.p;
     var dk_new_part = 0.0;
     if (element0 < row_length) {
-        dk_new_part += dy_edge_upto16[(n0 * u.o + f) * u.p + j0] * select(0.0, x[(n0 * u.c + q) * u.w + u32(clamp(i32(j0) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j0) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j0) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
+        dk_new_part += dy_edge_upto15[(n0 * u.o + f) * u.p + j0] * select(0.0, x[(n0 * u.c + q) * u.w + u32(clamp(i32(j0) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j0) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j0) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
     }
     if (element1 < row_length) {
-        dk_new_part += dy_edge_upto16[(n1 * u.o + f) * u.p + j1] * select(0.0, x[(n1 * u.c + q) * u.w + u32(clamp(i32(j1) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j1) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j1) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
+        dk_new_part += dy_edge_upto15[(n1 * u.o + f) * u.p + j1] * select(0.0, x[(n1 * u.c + q) * u.w + u32(clamp(i32(j1) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j1) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j1) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
     }
     if (element2 < row_length) {
-        dk_new_part += dy_edge_upto16[(n2 * u.o + f) * u.p + j2] * select(0.0, x[(n2 * u.c + q) * u.w + u32(clamp(i32(j2) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j2) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j2) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
+        dk_new_part += dy_edge_upto15[(n2 * u.o + f) * u.p + j2] * select(0.0, x[(n2 * u.c + q) * u.w + u32(clamp(i32(j2) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j2) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j2) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
     }
     if (element3 < row_length) {
-        dk_new_part += dy_edge_upto16[(n3 * u.o + f) * u.p + j3] * select(0.0, x[(n3 * u.c + q) * u.w + u32(clamp(i32(j3) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j3) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j3) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
+        dk_new_part += dy_edge_upto15[(n3 * u.o + f) * u.p + j3] * select(0.0, x[(n3 * u.c + q) * u.w + u32(clamp(i32(j3) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j3) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j3) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
     }
     if ((CHUNKS > 4u) & (element4 < row_length)) {
-        dk_new_part += dy_edge_upto16[(n4 * u.o + f) * u.p + j4] * select(0.0, x[(n4 * u.c + q) * u.w + u32(clamp(i32(j4) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j4) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j4) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
+        dk_new_part += dy_edge_upto15[(n4 * u.o + f) * u.p + j4] * select(0.0, x[(n4 * u.c + q) * u.w + u32(clamp(i32(j4) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j4) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j4) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
     }
     if ((CHUNKS > 5u) & (element5 < row_length)) {
-        dk_new_part += dy_edge_upto16[(n5 * u.o + f) * u.p + j5] * select(0.0, x[(n5 * u.c + q) * u.w + u32(clamp(i32(j5) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j5) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j5) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
+        dk_new_part += dy_edge_upto15[(n5 * u.o + f) * u.p + j5] * select(0.0, x[(n5 * u.c + q) * u.w + u32(clamp(i32(j5) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j5) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j5) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
     }
     if ((CHUNKS > 6u) & (element6 < row_length)) {
-        dk_new_part += dy_edge_upto16[(n6 * u.o + f) * u.p + j6] * select(0.0, x[(n6 * u.c + q) * u.w + u32(clamp(i32(j6) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j6) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j6) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
+        dk_new_part += dy_edge_upto15[(n6 * u.o + f) * u.p + j6] * select(0.0, x[(n6 * u.c + q) * u.w + u32(clamp(i32(j6) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j6) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j6) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
     }
     if ((CHUNKS > 7u) & (element7 < row_length)) {
-        dk_new_part += dy_edge_upto16[(n7 * u.o + f) * u.p + j7] * select(0.0, x[(n7 * u.c + q) * u.w + u32(clamp(i32(j7) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j7) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j7) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
+        dk_new_part += dy_edge_upto15[(n7 * u.o + f) * u.p + j7] * select(0.0, x[(n7 * u.c + q) * u.w + u32(clamp(i32(j7) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j7) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j7) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
     }
     let dk_new = row_sum_upto(dk_new_part, lane);
     if (place == 0u && own < u.o * u.c * u.s) {
@@ -337,34 +337,34 @@ fn edge(
         let element7 = element + 1792u;
         let n7 = element7 / u.p;
         let j7 = element7 % u.p;
-        let dy0 = dy_edge_upto16[(n0 * u.o + f) * u.p + j0];
+        let dy0 = dy_edge_upto15[(n0 * u.o + f) * u.p + j0];
         var dy1: f32;
         if (element1 < u.b * u.p) {
-            dy1 = dy_edge_upto16[(n1 * u.o + f) * u.p + j1];
+            dy1 = dy_edge_upto15[(n1 * u.o + f) * u.p + j1];
         }
         var dy2: f32;
         if (element2 < u.b * u.p) {
-            dy2 = dy_edge_upto16[(n2 * u.o + f) * u.p + j2];
+            dy2 = dy_edge_upto15[(n2 * u.o + f) * u.p + j2];
         }
         var dy3: f32;
         if (element3 < u.b * u.p) {
-            dy3 = dy_edge_upto16[(n3 * u.o + f) * u.p + j3];
+            dy3 = dy_edge_upto15[(n3 * u.o + f) * u.p + j3];
         }
         var dy4: f32;
         if (element4 < u.b * u.p) {
-            dy4 = dy_edge_upto16[(n4 * u.o + f) * u.p + j4];
+            dy4 = dy_edge_upto15[(n4 * u.o + f) * u.p + j4];
         }
         var dy5: f32;
         if (element5 < u.b * u.p) {
-            dy5 = dy_edge_upto16[(n5 * u.o + f) * u.p + j5];
+            dy5 = dy_edge_upto15[(n5 * u.o + f) * u.p + j5];
         }
         var dy6: f32;
         if (element6 < u.b * u.p) {
-            dy6 = dy_edge_upto16[(n6 * u.o + f) * u.p + j6];
+            dy6 = dy_edge_upto15[(n6 * u.o + f) * u.p + j6];
         }
         var dy7: f32;
         if (element7 < u.b * u.p) {
-            dy7 = dy_edge_upto16[(n7 * u.o + f) * u.p + j7];
+            dy7 = dy_edge_upto15[(n7 * u.o + f) * u.p + j7];
         }
         dk_new_part += dy0 * select(0.0, x[(n0 * u.c + q) * u.w + u32(clamp(i32(j0) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j0) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j0) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
         if (element1 < u.b * u.p) {

@@ -111,7 +111,7 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> k_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> k_edge_upto15: array<f32>;
 
 // x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
 // as Vulkan's OpSRem lets them.
@@ -119,9 +119,9 @@ fn remainder(x: i32, y: i32) -> i32 {
     return select(x - x / y * y, i32(0), y == i32(0));
 }
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -137,7 +137,7 @@ fn edge_upto16(
     for (var element = 0u; element < u.o * u.s; element += 1u) {
         let f = element / u.s;
         let v = element % u.s;
-        dx_new_part += select(0.0, dy[(n * u.o + f) * u.p + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.p)) * k_edge_upto16[(f * u.c + q) * u.s + v];
+        dx_new_part += select(0.0, dy[(n * u.o + f) * u.p + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.p)) * k_edge_upto15[(f * u.c + q) * u.s + v];
     }
     let dx_new = dx_new_part;
     dx[(n * u.c + q) * u.w + j] = dx_new;
@@ -281,28 +281,28 @@ fn edge_upto(
     let v7 = element7 % u.s;
     var dx_new_part = 0.0;
     if (element0 < row_length) {
-        dx_new_part += select(0.0, dy[(n * u.o + f0) * u.p + u32(clamp((i32(j) + u.edge - i32(v0) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v0) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v0) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v0) * u.skip) / u.step < i32(u.p)) * k_edge_upto16[(f0 * u.c + q) * u.s + v0];
+        dx_new_part += select(0.0, dy[(n * u.o + f0) * u.p + u32(clamp((i32(j) + u.edge - i32(v0) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v0) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v0) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v0) * u.skip) / u.step < i32(u.p)) * k_edge_upto15[(f0 * u.c + q) * u.s + v0];
     }
     if (element1 < row_length) {
-        dx_new_part += select(0.0, dy[(n * u.o + f1) * u.p + u32(clamp((i32(j) + u.edge - i32(v1) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v1) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v1) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v1) * u.skip) / u.step < i32(u.p)) * k_edge_upto16[(f1 * u.c + q) * u.s + v1];
+        dx_new_part += select(0.0, dy[(n * u.o + f1) * u.p + u32(clamp((i32(j) + u.edge - i32(v1) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v1) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v1) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v1) * u.skip) / u.step < i32(u.p)) * k_edge_upto15[(f1 * u.c + q) * u.s + v1];
     }
     if (element2 < row_length) {
-        dx_new_part += select(0.0, dy[(n * u.o + f2) * u.p + u32(clamp((i32(j) + u.edge - i32(v2) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v2) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v2) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v2) * u.skip) / u.step < i32(u.p)) * k_edge_upto16[(f2 * u.c + q) * u.s + v2];
+        dx_new_part += select(0.0, dy[(n * u.o + f2) * u.p + u32(clamp((i32(j) + u.edge - i32(v2) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v2) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v2) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v2) * u.skip) / u.step < i32(u.p)) * k_edge_upto15[(f2 * u.c + q) * u.s + v2];
     }
     if (element3 < row_length) {
-        dx_new_part += select(0.0, dy[(n * u.o + f3) * u.p + u32(clamp((i32(j) + u.edge - i32(v3) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v3) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v3) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v3) * u.skip) / u.step < i32(u.p)) * k_edge_upto16[(f3 * u.c + q) * u.s + v3];
+        dx_new_part += select(0.0, dy[(n * u.o + f3) * u.p + u32(clamp((i32(j) + u.edge - i32(v3) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v3) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v3) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v3) * u.skip) / u.step < i32(u.p)) * k_edge_upto15[(f3 * u.c + q) * u.s + v3];
     }
     if ((CHUNKS > 4u) & (element4 < row_length)) {
-        dx_new_part += select(0.0, dy[(n * u.o + f4) * u.p + u32(clamp((i32(j) + u.edge - i32(v4) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v4) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v4) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v4) * u.skip) / u.step < i32(u.p)) * k_edge_upto16[(f4 * u.c + q) * u.s + v4];
+        dx_new_part += select(0.0, dy[(n * u.o + f4) * u.p + u32(clamp((i32(j) + u.edge - i32(v4) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v4) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v4) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v4) * u.skip) / u.step < i32(u.p)) * k_edge_upto15[(f4 * u.c + q) * u.s + v4];
     }
     if ((CHUNKS > 5u) & (element5 < row_length)) {
-        dx_new_part += select(0.0, dy[(n * u.o + f5) * u.p + u32(clamp((i32(j) + u.edge - i32(v5) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v5) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v5) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v5) * u.skip) / u.step < i32(u.p)) * k_edge_upto16[(f5 * u.c + q) * u.s + v5];
+        dx_new_part += select(0.0, dy[(n * u.o + f5) * u.p + u32(clamp((i32(j) + u.edge - i32(v5) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v5) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v5) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v5) * u.skip) / u.step < i32(u.p)) * k_edge_upto15[(f5 * u.c + q) * u.s + v5];
     }
     if ((CHUNKS > 6u) & (element6 < row_length)) {
-        dx_new_part += select(0.0, dy[(n * u.o + f6) * u.p + u32(clamp((i32(j) + u.edge - i32(v6) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v6) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v6) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v6) * u.skip) / u.step < i32(u.p)) * k_edge_upto16[(f6 * u.c + q) * u.s + v6];
+        dx_new_part += select(0.0, dy[(n * u.o + f6) * u.p + u32(clamp((i32(j) + u.edge - i32(v6) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v6) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v6) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v6) * u.skip) / u.step < i32(u.p)) * k_edge_upto15[(f6 * u.c + q) * u.s + v6];
     }
     if ((CHUNKS > 7u) & (element7 < row_length)) {
-        dx_new_part += select(0.0, dy[(n * u.o + f7) * u.p + u32(clamp((i32(j) + u.edge - i32(v7) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v7) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v7) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v7) * u.skip) / u.step < i32(u.p)) * k_edge_upto16[(f7 * u.c + q) * u.s + v7];
+        dx_new_part += select(0.0, dy[(n * u.o + f7) * u.p + u32(clamp((i32(j) + u.edge - i32(v7) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v7) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v7) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v7) * u.skip) / u.step < i32(u.p)) * k_edge_upto15[(f7 * u.c + q) * u.s + v7];
     }
     let dx_new = row_sum_upto(dx_new_part, lane);
     if (place == 0u && own < u.b * u.c * u.w) {
@@ -349,34 +349,34 @@ fn edge(
         let element7 = element + 1792u;
         let f7 = element7 / u.s;
         let v7 = element7 % u.s;
-        let k0 = k_edge_upto16[(f0 * u.c + q) * u.s + v0];
+        let k0 = k_edge_upto15[(f0 * u.c + q) * u.s + v0];
         var k1: f32;
         if (element1 < u.o * u.s) {
-            k1 = k_edge_upto16[(f1 * u.c + q) * u.s + v1];
+            k1 = k_edge_upto15[(f1 * u.c + q) * u.s + v1];
         }
         var k2: f32;
         if (element2 < u.o * u.s) {
-            k2 = k_edge_upto16[(f2 * u.c + q) * u.s + v2];
+            k2 = k_edge_upto15[(f2 * u.c + q) * u.s + v2];
         }
         var k3: f32;
         if (element3 < u.o * u.s) {
-            k3 = k_edge_upto16[(f3 * u.c + q) * u.s + v3];
+            k3 = k_edge_upto15[(f3 * u.c + q) * u.s + v3];
         }
         var k4: f32;
         if (element4 < u.o * u.s) {
-            k4 = k_edge_upto16[(f4 * u.c + q) * u.s + v4];
+            k4 = k_edge_upto15[(f4 * u.c + q) * u.s + v4];
         }
         var k5: f32;
         if (element5 < u.o * u.s) {
-            k5 = k_edge_upto16[(f5 * u.c + q) * u.s + v5];
+            k5 = k_edge_upto15[(f5 * u.c + q) * u.s + v5];
         }
         var k6: f32;
         if (element6 < u.o * u.s) {
-            k6 = k_edge_upto16[(f6 * u.c + q) * u.s + v6];
+            k6 = k_edge_upto15[(f6 * u.c + q) * u.s + v6];
         }
         var k7: f32;
         if (element7 < u.o * u.s) {
-            k7 = k_edge_upto16[(f7 * u.c + q) * u.s + v7];
+            k7 = k_edge_upto15[(f7 * u.c + q) * u.s + v7];
         }
         dx_new_part += select(0.0, dy[(n * u.o + f0) * u.p + u32(clamp((i32(j) + u.edge - i32(v0) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v0) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v0) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v0) * u.skip) / u.step < i32(u.p)) * k0;
         if (element1 < u.o * u.s) {

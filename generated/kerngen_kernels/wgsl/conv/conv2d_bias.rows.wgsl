@@ -125,11 +125,11 @@ fn main(
     }
 }
 
-@group(0) @binding(2) var<storage, read> k_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read> k_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -147,7 +147,7 @@ fn edge_upto16(
         let q = element / u.s / u.r;
         let u_ = element / u.s % u.r;
         let v = element % u.s;
-        y_new_sum_part += k_edge_upto16[((f * u.c + q) * u.r + u_) * u.s + v] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        y_new_sum_part += k_edge_upto15[((f * u.c + q) * u.r + u_) * u.s + v] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     let y_new_sum = y_new_sum_part;
     let y_new = bias[f] + y_new_sum;
@@ -317,28 +317,28 @@ fn edge_upto(
     let v7 = element7 % u.s;
     var y_new_sum_part = 0.0;
     if (element0 < row_length) {
-        y_new_sum_part += k_edge_upto16[((f * u.c + q0) * u.r + u0) * u.s + v0] * select(0.0, x[((n * u.c + q0) * u.h + u32(clamp(i32(i) * u.step + i32(u0) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v0) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u0) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v0) * u.skip - u.edge, i32(u.w)));
+        y_new_sum_part += k_edge_upto15[((f * u.c + q0) * u.r + u0) * u.s + v0] * select(0.0, x[((n * u.c + q0) * u.h + u32(clamp(i32(i) * u.step + i32(u0) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v0) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u0) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v0) * u.skip - u.edge, i32(u.w)));
     }
     if (element1 < row_length) {
-        y_new_sum_part += k_edge_upto16[((f * u.c + q1) * u.r + u1) * u.s + v1] * select(0.0, x[((n * u.c + q1) * u.h + u32(clamp(i32(i) * u.step + i32(u1) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v1) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u1) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v1) * u.skip - u.edge, i32(u.w)));
+        y_new_sum_part += k_edge_upto15[((f * u.c + q1) * u.r + u1) * u.s + v1] * select(0.0, x[((n * u.c + q1) * u.h + u32(clamp(i32(i) * u.step + i32(u1) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v1) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u1) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v1) * u.skip - u.edge, i32(u.w)));
     }
     if (element2 < row_length) {
-        y_new_sum_part += k_edge_upto16[((f * u.c + q2) * u.r + u2) * u.s + v2] * select(0.0, x[((n * u.c + q2) * u.h + u32(clamp(i32(i) * u.step + i32(u2) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v2) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u2) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v2) * u.skip - u.edge, i32(u.w)));
+        y_new_sum_part += k_edge_upto15[((f * u.c + q2) * u.r + u2) * u.s + v2] * select(0.0, x[((n * u.c + q2) * u.h + u32(clamp(i32(i) * u.step + i32(u2) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v2) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u2) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v2) * u.skip - u.edge, i32(u.w)));
     }
     if (element3 < row_length) {
-        y_new_sum_part += k_edge_upto16[((f * u.c + q3) * u.r + u3) * u.s + v3] * select(0.0, x[((n * u.c + q3) * u.h + u32(clamp(i32(i) * u.step + i32(u3) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v3) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u3) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v3) * u.skip - u.edge, i32(u.w)));
+        y_new_sum_part += k_edge_upto15[((f * u.c + q3) * u.r + u3) * u.s + v3] * select(0.0, x[((n * u.c + q3) * u.h + u32(clamp(i32(i) * u.step + i32(u3) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v3) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u3) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v3) * u.skip - u.edge, i32(u.w)));
     }
     if ((CHUNKS > 4u) & (element4 < row_length)) {
-        y_new_sum_part += k_edge_upto16[((f * u.c + q4) * u.r + u4) * u.s + v4] * select(0.0, x[((n * u.c + q4) * u.h + u32(clamp(i32(i) * u.step + i32(u4) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v4) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u4) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v4) * u.skip - u.edge, i32(u.w)));
+        y_new_sum_part += k_edge_upto15[((f * u.c + q4) * u.r + u4) * u.s + v4] * select(0.0, x[((n * u.c + q4) * u.h + u32(clamp(i32(i) * u.step + i32(u4) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v4) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u4) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v4) * u.skip - u.edge, i32(u.w)));
     }
     if ((CHUNKS > 5u) & (element5 < row_length)) {
-        y_new_sum_part += k_edge_upto16[((f * u.c + q5) * u.r + u5) * u.s + v5] * select(0.0, x[((n * u.c + q5) * u.h + u32(clamp(i32(i) * u.step + i32(u5) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v5) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u5) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v5) * u.skip - u.edge, i32(u.w)));
+        y_new_sum_part += k_edge_upto15[((f * u.c + q5) * u.r + u5) * u.s + v5] * select(0.0, x[((n * u.c + q5) * u.h + u32(clamp(i32(i) * u.step + i32(u5) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v5) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u5) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v5) * u.skip - u.edge, i32(u.w)));
     }
     if ((CHUNKS > 6u) & (element6 < row_length)) {
-        y_new_sum_part += k_edge_upto16[((f * u.c + q6) * u.r + u6) * u.s + v6] * select(0.0, x[((n * u.c + q6) * u.h + u32(clamp(i32(i) * u.step + i32(u6) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v6) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u6) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v6) * u.skip - u.edge, i32(u.w)));
+        y_new_sum_part += k_edge_upto15[((f * u.c + q6) * u.r + u6) * u.s + v6] * select(0.0, x[((n * u.c + q6) * u.h + u32(clamp(i32(i) * u.step + i32(u6) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v6) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u6) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v6) * u.skip - u.edge, i32(u.w)));
     }
     if ((CHUNKS > 7u) & (element7 < row_length)) {
-        y_new_sum_part += k_edge_upto16[((f * u.c + q7) * u.r + u7) * u.s + v7] * select(0.0, x[((n * u.c + q7) * u.h + u32(clamp(i32(i) * u.step + i32(u7) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v7) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u7) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v7) * u.skip - u.edge, i32(u.w)));
+        y_new_sum_part += k_edge_upto15[((f * u.c + q7) * u.r + u7) * u.s + v7] * select(0.0, x[((n * u.c + q7) * u.h + u32(clamp(i32(i) * u.step + i32(u7) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v7) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis_upto(i32(i) * u.step + i32(u7) * u.skip - u.edge, i32(u.h)) && on_axis_upto(i32(j) * u.step + i32(v7) * u.skip - u.edge, i32(u.w)));
     }
     let y_new_sum = row_sum_upto(y_new_sum_part, lane);
     let y_new = bias[f] + y_new_sum;
@@ -395,34 +395,34 @@ fn edge(
         let q7 = element7 / u.s / u.r;
         let u7 = element7 / u.s % u.r;
         let v7 = element7 % u.s;
-        let k0 = k_edge_upto16[((f * u.c + q0) * u.r + u0) * u.s + v0];
+        let k0 = k_edge_upto15[((f * u.c + q0) * u.r + u0) * u.s + v0];
         var k1: f32;
         if (element1 < u.c * u.r * u.s) {
-            k1 = k_edge_upto16[((f * u.c + q1) * u.r + u1) * u.s + v1];
+            k1 = k_edge_upto15[((f * u.c + q1) * u.r + u1) * u.s + v1];
         }
         var k2: f32;
         if (element2 < u.c * u.r * u.s) {
-            k2 = k_edge_upto16[((f * u.c + q2) * u.r + u2) * u.s + v2];
+            k2 = k_edge_upto15[((f * u.c + q2) * u.r + u2) * u.s + v2];
         }
         var k3: f32;
         if (element3 < u.c * u.r * u.s) {
-            k3 = k_edge_upto16[((f * u.c + q3) * u.r + u3) * u.s + v3];
+            k3 = k_edge_upto15[((f * u.c + q3) * u.r + u3) * u.s + v3];
         }
         var k4: f32;
         if (element4 < u.c * u.r * u.s) {
-            k4 = k_edge_upto16[((f * u.c + q4) * u.r + u4) * u.s + v4];
+            k4 = k_edge_upto15[((f * u.c + q4) * u.r + u4) * u.s + v4];
         }
         var k5: f32;
         if (element5 < u.c * u.r * u.s) {
-            k5 = k_edge_upto16[((f * u.c + q5) * u.r + u5) * u.s + v5];
+            k5 = k_edge_upto15[((f * u.c + q5) * u.r + u5) * u.s + v5];
         }
         var k6: f32;
         if (element6 < u.c * u.r * u.s) {
-            k6 = k_edge_upto16[((f * u.c + q6) * u.r + u6) * u.s + v6];
+            k6 = k_edge_upto15[((f * u.c + q6) * u.r + u6) * u.s + v6];
         }
         var k7: f32;
         if (element7 < u.c * u.r * u.s) {
-            k7 = k_edge_upto16[((f * u.c + q7) * u.r + u7) * u.s + v7];
+            k7 = k_edge_upto15[((f * u.c + q7) * u.r + u7) * u.s + v7];
         }
         y_new_sum_part += k0 * select(0.0, x[((n * u.c + q0) * u.h + u32(clamp(i32(i) * u.step + i32(u0) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v0) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u0) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v0) * u.skip - u.edge, i32(u.w)));
         if (element1 < u.c * u.r * u.s) {

@@ -93,11 +93,11 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> dy_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> dy_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -111,7 +111,7 @@ fn edge_upto16(
         let n = element / u.t / u.p;
         let i = element / u.t % u.p;
         let j = element % u.t;
-        dbias_new_part += dy_edge_upto16[((n * u.o + f) * u.p + i) * u.t + j];
+        dbias_new_part += dy_edge_upto15[((n * u.o + f) * u.p + i) * u.t + j];
     }
     let dbias_new = dbias_new_part;
     dbias[f] = dbias_new;
@@ -257,28 +257,28 @@ fn edge_upto(
     let j7 = element7 % u.t;
     var dbias_new_part = 0.0;
     if (element0 < row_length) {
-        dbias_new_part += dy_edge_upto16[((n0 * u.o + f) * u.p + i0) * u.t + j0];
+        dbias_new_part += dy_edge_upto15[((n0 * u.o + f) * u.p + i0) * u.t + j0];
     }
     if (element1 < row_length) {
-        dbias_new_part += dy_edge_upto16[((n1 * u.o + f) * u.p + i1) * u.t + j1];
+        dbias_new_part += dy_edge_upto15[((n1 * u.o + f) * u.p + i1) * u.t + j1];
     }
     if (element2 < row_length) {
-        dbias_new_part += dy_edge_upto16[((n2 * u.o + f) * u.p + i2) * u.t + j2];
+        dbias_new_part += dy_edge_upto15[((n2 * u.o + f) * u.p + i2) * u.t + j2];
     }
     if (element3 < row_length) {
-        dbias_new_part += dy_edge_upto16[((n3 * u.o + f) * u.p + i3) * u.t + j3];
+        dbias_new_part += dy_edge_upto15[((n3 * u.o + f) * u.p + i3) * u.t + j3];
     }
     if ((CHUNKS > 4u) & (element4 < row_length)) {
-        dbias_new_part += dy_edge_upto16[((n4 * u.o + f) * u.p + i4) * u.t + j4];
+        dbias_new_part += dy_edge_upto15[((n4 * u.o + f) * u.p + i4) * u.t + j4];
     }
     if ((CHUNKS > 5u) & (element5 < row_length)) {
-        dbias_new_part += dy_edge_upto16[((n5 * u.o + f) * u.p + i5) * u.t + j5];
+        dbias_new_part += dy_edge_upto15[((n5 * u.o + f) * u.p + i5) * u.t + j5];
     }
     if ((CHUNKS > 6u) & (element6 < row_length)) {
-        dbias_new_part += dy_edge_upto16[((n6 * u.o + f) * u.p + i6) * u.t + j6];
+        dbias_new_part += dy_edge_upto15[((n6 * u.o + f) * u.p + i6) * u.t + j6];
     }
     if ((CHUNKS > 7u) & (element7 < row_length)) {
-        dbias_new_part += dy_edge_upto16[((n7 * u.o + f) * u.p + i7) * u.t + j7];
+        dbias_new_part += dy_edge_upto15[((n7 * u.o + f) * u.p + i7) * u.t + j7];
     }
     let dbias_new = row_sum_upto(dbias_new_part, lane);
     if (place == 0u && own < u.o) {
@@ -330,34 +330,34 @@ fn edge(
         let n7 = element7 / u.t / u.p;
         let i7 = element7 / u.t % u.p;
         let j7 = element7 % u.t;
-        let dy0 = dy_edge_upto16[((n0 * u.o + f) * u.p + i0) * u.t + j0];
+        let dy0 = dy_edge_upto15[((n0 * u.o + f) * u.p + i0) * u.t + j0];
         var dy1: f32;
         if (element1 < u.b * u.p * u.t) {
-            dy1 = dy_edge_upto16[((n1 * u.o + f) * u.p + i1) * u.t + j1];
+            dy1 = dy_edge_upto15[((n1 * u.o + f) * u.p + i1) * u.t + j1];
         }
         var dy2: f32;
         if (element2 < u.b * u.p * u.t) {
-            dy2 = dy_edge_upto16[((n2 * u.o + f) * u.p + i2) * u.t + j2];
+            dy2 = dy_edge_upto15[((n2 * u.o + f) * u.p + i2) * u.t + j2];
         }
         var dy3: f32;
         if (element3 < u.b * u.p * u.t) {
-            dy3 = dy_edge_upto16[((n3 * u.o + f) * u.p + i3) * u.t + j3];
+            dy3 = dy_edge_upto15[((n3 * u.o + f) * u.p + i3) * u.t + j3];
         }
         var dy4: f32;
         if (element4 < u.b * u.p * u.t) {
-            dy4 = dy_edge_upto16[((n4 * u.o + f) * u.p + i4) * u.t + j4];
+            dy4 = dy_edge_upto15[((n4 * u.o + f) * u.p + i4) * u.t + j4];
         }
         var dy5: f32;
         if (element5 < u.b * u.p * u.t) {
-            dy5 = dy_edge_upto16[((n5 * u.o + f) * u.p + i5) * u.t + j5];
+            dy5 = dy_edge_upto15[((n5 * u.o + f) * u.p + i5) * u.t + j5];
         }
         var dy6: f32;
         if (element6 < u.b * u.p * u.t) {
-            dy6 = dy_edge_upto16[((n6 * u.o + f) * u.p + i6) * u.t + j6];
+            dy6 = dy_edge_upto15[((n6 * u.o + f) * u.p + i6) * u.t + j6];
         }
         var dy7: f32;
         if (element7 < u.b * u.p * u.t) {
-            dy7 = dy_edge_upto16[((n7 * u.o + f) * u.p + i7) * u.t + j7];
+            dy7 = dy_edge_upto15[((n7 * u.o + f) * u.p + i7) * u.t + j7];
         }
         dbias_new_part += dy0;
         if (element1 < u.b * u.p * u.t) {

@@ -82,11 +82,11 @@ fn main(
     }
 }
 
-@group(0) @binding(4) var<storage, read> weight_edge_upto16: array<f32>;
+@group(0) @binding(4) var<storage, read> weight_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -102,7 +102,7 @@ fn edge_upto16(
     let row_end = min(u.t, j_end);
     var y_new_part = 0.0;
     for (var j = 0u; j < row_end; j += 1u) {
-        y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j] * v[(j * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j) <= at[0u] + i32(i));
+        y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j] * v[(j * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j) <= at[0u] + i32(i));
     }
     let y_new = y_new_part;
     y[(i * u.h + g) * u.e + c] = y_new;
@@ -226,28 +226,28 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var y_new_part = 0.0;
     if (j0 < row_end) {
-        y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j0] * v[(j0 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j0) <= at[0u] + i32(i));
+        y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j0] * v[(j0 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j0) <= at[0u] + i32(i));
     }
     if (j1 < row_end) {
-        y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j1] * v[(j1 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j1) <= at[0u] + i32(i));
+        y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j1] * v[(j1 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j1) <= at[0u] + i32(i));
     }
     if (j2 < row_end) {
-        y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j2] * v[(j2 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j2) <= at[0u] + i32(i));
+        y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j2] * v[(j2 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j2) <= at[0u] + i32(i));
     }
     if (j3 < row_end) {
-        y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j3] * v[(j3 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j3) <= at[0u] + i32(i));
+        y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j3] * v[(j3 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j3) <= at[0u] + i32(i));
     }
     if ((CHUNKS > 4u) & (j4 < row_end)) {
-        y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j4] * v[(j4 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j4) <= at[0u] + i32(i));
+        y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j4] * v[(j4 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j4) <= at[0u] + i32(i));
     }
     if ((CHUNKS > 5u) & (j5 < row_end)) {
-        y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j5] * v[(j5 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j5) <= at[0u] + i32(i));
+        y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j5] * v[(j5 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j5) <= at[0u] + i32(i));
     }
     if ((CHUNKS > 6u) & (j6 < row_end)) {
-        y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j6] * v[(j6 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j6) <= at[0u] + i32(i));
+        y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j6] * v[(j6 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j6) <= at[0u] + i32(i));
     }
     if ((CHUNKS > 7u) & (j7 < row_end)) {
-        y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j7] * v[(j7 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j7) <= at[0u] + i32(i));
+        y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j7] * v[(j7 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j7) <= at[0u] + i32(i));
     }
     let y_new = row_sum_upto(y_new_part, lane);
     if (place == 0u && own < u.s * u.h * u.e) {
@@ -280,27 +280,27 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j] * v[(j * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j) <= at[0u] + i32(i));
+        y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j] * v[(j * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j) <= at[0u] + i32(i));
         if (j1 < row_end) {
-            y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j1] * v[(j1 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j1) <= at[0u] + i32(i));
+            y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j1] * v[(j1 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j1) <= at[0u] + i32(i));
         }
         if (j2 < row_end) {
-            y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j2] * v[(j2 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j2) <= at[0u] + i32(i));
+            y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j2] * v[(j2 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j2) <= at[0u] + i32(i));
         }
         if (j3 < row_end) {
-            y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j3] * v[(j3 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j3) <= at[0u] + i32(i));
+            y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j3] * v[(j3 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j3) <= at[0u] + i32(i));
         }
         if (j4 < row_end) {
-            y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j4] * v[(j4 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j4) <= at[0u] + i32(i));
+            y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j4] * v[(j4 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j4) <= at[0u] + i32(i));
         }
         if (j5 < row_end) {
-            y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j5] * v[(j5 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j5) <= at[0u] + i32(i));
+            y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j5] * v[(j5 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j5) <= at[0u] + i32(i));
         }
         if (j6 < row_end) {
-            y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j6] * v[(j6 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j6) <= at[0u] + i32(i));
+            y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j6] * v[(j6 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j6) <= at[0u] + i32(i));
         }
         if (j7 < row_end) {
-            y_new_part += select(0.0, weight_edge_upto16[(g * u.s + i) * u.t + j7] * v[(j7 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j7) <= at[0u] + i32(i));
+            y_new_part += select(0.0, weight_edge_upto15[(g * u.s + i) * u.t + j7] * v[(j7 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j7) <= at[0u] + i32(i));
         }
     }
     let y_new = row_sum(y_new_part, lane);

@@ -82,11 +82,11 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -97,7 +97,7 @@ fn edge_upto16(
     }
     var scale_new_sum_part = 0.0;
     for (var p = 0u; p < u.d; p += 1u) {
-        scale_new_sum_part += x_edge_upto16[i * u.d + p] * x_edge_upto16[i * u.d + p];
+        scale_new_sum_part += x_edge_upto15[i * u.d + p] * x_edge_upto15[i * u.d + p];
     }
     let scale_new_sum = scale_new_sum_part;
     let scale_new = 1.0 / sqrt(scale_new_sum / f32(i32(u.d)) + u.eps);
@@ -372,35 +372,35 @@ fn edge_upto(
     let p7 = place + LANES * 7u;
     var x0: f32;
     if (p0 < row_length) {
-        x0 = x_edge_upto16[i * u.d + p0];
+        x0 = x_edge_upto15[i * u.d + p0];
     }
     var x1: f32;
     if (p1 < row_length) {
-        x1 = x_edge_upto16[i * u.d + p1];
+        x1 = x_edge_upto15[i * u.d + p1];
     }
     var x2: f32;
     if (p2 < row_length) {
-        x2 = x_edge_upto16[i * u.d + p2];
+        x2 = x_edge_upto15[i * u.d + p2];
     }
     var x3: f32;
     if (p3 < row_length) {
-        x3 = x_edge_upto16[i * u.d + p3];
+        x3 = x_edge_upto15[i * u.d + p3];
     }
     var x4: f32;
     if ((CHUNKS > 4u) & (p4 < row_length)) {
-        x4 = x_edge_upto16[i * u.d + p4];
+        x4 = x_edge_upto15[i * u.d + p4];
     }
     var x5: f32;
     if ((CHUNKS > 5u) & (p5 < row_length)) {
-        x5 = x_edge_upto16[i * u.d + p5];
+        x5 = x_edge_upto15[i * u.d + p5];
     }
     var x6: f32;
     if ((CHUNKS > 6u) & (p6 < row_length)) {
-        x6 = x_edge_upto16[i * u.d + p6];
+        x6 = x_edge_upto15[i * u.d + p6];
     }
     var x7: f32;
     if ((CHUNKS > 7u) & (p7 < row_length)) {
-        x7 = x_edge_upto16[i * u.d + p7];
+        x7 = x_edge_upto15[i * u.d + p7];
     }
     var scale_new_sum_part = 0.0;
     if (p0 < row_length) {
@@ -454,34 +454,34 @@ fn edge(
         let p5 = p + 1280u;
         let p6 = p + 1536u;
         let p7 = p + 1792u;
-        let x0 = x_edge_upto16[i * u.d + p];
+        let x0 = x_edge_upto15[i * u.d + p];
         var x1: f32;
         if (p1 < u.d) {
-            x1 = x_edge_upto16[i * u.d + p1];
+            x1 = x_edge_upto15[i * u.d + p1];
         }
         var x2: f32;
         if (p2 < u.d) {
-            x2 = x_edge_upto16[i * u.d + p2];
+            x2 = x_edge_upto15[i * u.d + p2];
         }
         var x3: f32;
         if (p3 < u.d) {
-            x3 = x_edge_upto16[i * u.d + p3];
+            x3 = x_edge_upto15[i * u.d + p3];
         }
         var x4: f32;
         if (p4 < u.d) {
-            x4 = x_edge_upto16[i * u.d + p4];
+            x4 = x_edge_upto15[i * u.d + p4];
         }
         var x5: f32;
         if (p5 < u.d) {
-            x5 = x_edge_upto16[i * u.d + p5];
+            x5 = x_edge_upto15[i * u.d + p5];
         }
         var x6: f32;
         if (p6 < u.d) {
-            x6 = x_edge_upto16[i * u.d + p6];
+            x6 = x_edge_upto15[i * u.d + p6];
         }
         var x7: f32;
         if (p7 < u.d) {
-            x7 = x_edge_upto16[i * u.d + p7];
+            x7 = x_edge_upto15[i * u.d + p7];
         }
         scale_new_sum_part += x0 * x0;
         if (p1 < u.d) {

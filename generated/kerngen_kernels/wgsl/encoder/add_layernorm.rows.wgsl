@@ -191,15 +191,15 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> h_edge_upto16: array<f32>;
-@group(0) @binding(3) var<storage, read> gain_edge_upto16: array<f32>;
-@group(0) @binding(4) var<storage, read> bias_edge_upto16: array<f32>;
-@group(0) @binding(5) var<storage, read_write> y_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto7: array<f32>;
+@group(0) @binding(2) var<storage, read> h_edge_upto7: array<f32>;
+@group(0) @binding(3) var<storage, read> gain_edge_upto7: array<f32>;
+@group(0) @binding(4) var<storage, read> bias_edge_upto7: array<f32>;
+@group(0) @binding(5) var<storage, read_write> y_edge_upto7: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -210,21 +210,21 @@ fn edge_upto16(
     }
     var mean_sum_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        mean_sum_part += x_edge_upto16[i * u.n + j] + h_edge_upto16[i * u.n + j];
+        mean_sum_part += x_edge_upto7[i * u.n + j] + h_edge_upto7[i * u.n + j];
     }
     let mean_sum = mean_sum_part;
     let mean = mean_sum / f32(i32(u.n));
     var variance_sum_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        variance_sum_part += (x_edge_upto16[i * u.n + j] + h_edge_upto16[i * u.n + j] - mean) * (x_edge_upto16[i * u.n + j] + h_edge_upto16[i * u.n + j] - mean);
+        variance_sum_part += (x_edge_upto7[i * u.n + j] + h_edge_upto7[i * u.n + j] - mean) * (x_edge_upto7[i * u.n + j] + h_edge_upto7[i * u.n + j] - mean);
     }
     let variance_sum = variance_sum_part;
     let variance = variance_sum / f32(i32(u.n));
     for (var j = 0u; j < u.n; j += 1u) {
-        let sum_of = x_edge_upto16[i * u.n + j] + h_edge_upto16[i * u.n + j];
+        let sum_of = x_edge_upto7[i * u.n + j] + h_edge_upto7[i * u.n + j];
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j] + bias_edge_upto16[j];
-        y_edge_upto16[i * u.n + j] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j] + bias_edge_upto7[j];
+        y_edge_upto7[i * u.n + j] = y_new;
     }
 }
 
@@ -583,80 +583,80 @@ fn edge_upto(
     var gain0: f32;
     var bias0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
-        h0 = h_edge_upto16[i * u.n + j0];
-        gain0 = gain_edge_upto16[j0];
-        bias0 = bias_edge_upto16[j0];
+        x0 = x_edge_upto7[i * u.n + j0];
+        h0 = h_edge_upto7[i * u.n + j0];
+        gain0 = gain_edge_upto7[j0];
+        bias0 = bias_edge_upto7[j0];
     }
     var x1: f32;
     var h1: f32;
     var gain1: f32;
     var bias1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
-        h1 = h_edge_upto16[i * u.n + j1];
-        gain1 = gain_edge_upto16[j1];
-        bias1 = bias_edge_upto16[j1];
+        x1 = x_edge_upto7[i * u.n + j1];
+        h1 = h_edge_upto7[i * u.n + j1];
+        gain1 = gain_edge_upto7[j1];
+        bias1 = bias_edge_upto7[j1];
     }
     var x2: f32;
     var h2: f32;
     var gain2: f32;
     var bias2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
-        h2 = h_edge_upto16[i * u.n + j2];
-        gain2 = gain_edge_upto16[j2];
-        bias2 = bias_edge_upto16[j2];
+        x2 = x_edge_upto7[i * u.n + j2];
+        h2 = h_edge_upto7[i * u.n + j2];
+        gain2 = gain_edge_upto7[j2];
+        bias2 = bias_edge_upto7[j2];
     }
     var x3: f32;
     var h3: f32;
     var gain3: f32;
     var bias3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
-        h3 = h_edge_upto16[i * u.n + j3];
-        gain3 = gain_edge_upto16[j3];
-        bias3 = bias_edge_upto16[j3];
+        x3 = x_edge_upto7[i * u.n + j3];
+        h3 = h_edge_upto7[i * u.n + j3];
+        gain3 = gain_edge_upto7[j3];
+        bias3 = bias_edge_upto7[j3];
     }
     var x4: f32;
     var h4: f32;
     var gain4: f32;
     var bias4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        x4 = x_edge_upto16[i * u.n + j4];
-        h4 = h_edge_upto16[i * u.n + j4];
-        gain4 = gain_edge_upto16[j4];
-        bias4 = bias_edge_upto16[j4];
+        x4 = x_edge_upto7[i * u.n + j4];
+        h4 = h_edge_upto7[i * u.n + j4];
+        gain4 = gain_edge_upto7[j4];
+        bias4 = bias_edge_upto7[j4];
     }
     var x5: f32;
     var h5: f32;
     var gain5: f32;
     var bias5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        x5 = x_edge_upto16[i * u.n + j5];
-        h5 = h_edge_upto16[i * u.n + j5];
-        gain5 = gain_edge_upto16[j5];
-        bias5 = bias_edge_upto16[j5];
+        x5 = x_edge_upto7[i * u.n + j5];
+        h5 = h_edge_upto7[i * u.n + j5];
+        gain5 = gain_edge_upto7[j5];
+        bias5 = bias_edge_upto7[j5];
     }
     var x6: f32;
     var h6: f32;
     var gain6: f32;
     var bias6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        x6 = x_edge_upto16[i * u.n + j6];
-        h6 = h_edge_upto16[i * u.n + j6];
-        gain6 = gain_edge_upto16[j6];
-        bias6 = bias_edge_upto16[j6];
+        x6 = x_edge_upto7[i * u.n + j6];
+        h6 = h_edge_upto7[i * u.n + j6];
+        gain6 = gain_edge_upto7[j6];
+        bias6 = bias_edge_upto7[j6];
     }
     var x7: f32;
     var h7: f32;
     var gain7: f32;
     var bias7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        x7 = x_edge_upto16[i * u.n + j7];
-        h7 = h_edge_upto16[i * u.n + j7];
-        gain7 = gain_edge_upto16[j7];
-        bias7 = bias_edge_upto16[j7];
+        x7 = x_edge_upto7[i * u.n + j7];
+        h7 = h_edge_upto7[i * u.n + j7];
+        gain7 = gain_edge_upto7[j7];
+        bias7 = bias_edge_upto7[j7];
     }
     var mean_sum_part = 0.0;
     if (j0 < row_length) {
@@ -716,49 +716,49 @@ fn edge_upto(
         let sum_of = x0 + h0;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain0 + bias0;
-        y_edge_upto16[i * u.n + j0] = y_new;
+        y_edge_upto7[i * u.n + j0] = y_new;
     }
     if (j1 < row_length) {
         let sum_of = x1 + h1;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain1 + bias1;
-        y_edge_upto16[i * u.n + j1] = y_new;
+        y_edge_upto7[i * u.n + j1] = y_new;
     }
     if (j2 < row_length) {
         let sum_of = x2 + h2;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain2 + bias2;
-        y_edge_upto16[i * u.n + j2] = y_new;
+        y_edge_upto7[i * u.n + j2] = y_new;
     }
     if (j3 < row_length) {
         let sum_of = x3 + h3;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain3 + bias3;
-        y_edge_upto16[i * u.n + j3] = y_new;
+        y_edge_upto7[i * u.n + j3] = y_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let sum_of = x4 + h4;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain4 + bias4;
-        y_edge_upto16[i * u.n + j4] = y_new;
+        y_edge_upto7[i * u.n + j4] = y_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let sum_of = x5 + h5;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain5 + bias5;
-        y_edge_upto16[i * u.n + j5] = y_new;
+        y_edge_upto7[i * u.n + j5] = y_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let sum_of = x6 + h6;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain6 + bias6;
-        y_edge_upto16[i * u.n + j6] = y_new;
+        y_edge_upto7[i * u.n + j6] = y_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let sum_of = x7 + h7;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain7 + bias7;
-        y_edge_upto16[i * u.n + j7] = y_new;
+        y_edge_upto7[i * u.n + j7] = y_new;
     }
 }
 
@@ -794,160 +794,160 @@ fn edge_upto4096(
     var gain0: f32;
     var bias0: f32;
     if (j0 < u.n) {
-        x0 = x_edge_upto16[i * u.n + j0];
-        h0 = h_edge_upto16[i * u.n + j0];
-        gain0 = gain_edge_upto16[j0];
-        bias0 = bias_edge_upto16[j0];
+        x0 = x_edge_upto7[i * u.n + j0];
+        h0 = h_edge_upto7[i * u.n + j0];
+        gain0 = gain_edge_upto7[j0];
+        bias0 = bias_edge_upto7[j0];
     }
     var x1: f32;
     var h1: f32;
     var gain1: f32;
     var bias1: f32;
     if (j1 < u.n) {
-        x1 = x_edge_upto16[i * u.n + j1];
-        h1 = h_edge_upto16[i * u.n + j1];
-        gain1 = gain_edge_upto16[j1];
-        bias1 = bias_edge_upto16[j1];
+        x1 = x_edge_upto7[i * u.n + j1];
+        h1 = h_edge_upto7[i * u.n + j1];
+        gain1 = gain_edge_upto7[j1];
+        bias1 = bias_edge_upto7[j1];
     }
     var x2: f32;
     var h2: f32;
     var gain2: f32;
     var bias2: f32;
     if (j2 < u.n) {
-        x2 = x_edge_upto16[i * u.n + j2];
-        h2 = h_edge_upto16[i * u.n + j2];
-        gain2 = gain_edge_upto16[j2];
-        bias2 = bias_edge_upto16[j2];
+        x2 = x_edge_upto7[i * u.n + j2];
+        h2 = h_edge_upto7[i * u.n + j2];
+        gain2 = gain_edge_upto7[j2];
+        bias2 = bias_edge_upto7[j2];
     }
     var x3: f32;
     var h3: f32;
     var gain3: f32;
     var bias3: f32;
     if (j3 < u.n) {
-        x3 = x_edge_upto16[i * u.n + j3];
-        h3 = h_edge_upto16[i * u.n + j3];
-        gain3 = gain_edge_upto16[j3];
-        bias3 = bias_edge_upto16[j3];
+        x3 = x_edge_upto7[i * u.n + j3];
+        h3 = h_edge_upto7[i * u.n + j3];
+        gain3 = gain_edge_upto7[j3];
+        bias3 = bias_edge_upto7[j3];
     }
     var x4: f32;
     var h4: f32;
     var gain4: f32;
     var bias4: f32;
     if (j4 < u.n) {
-        x4 = x_edge_upto16[i * u.n + j4];
-        h4 = h_edge_upto16[i * u.n + j4];
-        gain4 = gain_edge_upto16[j4];
-        bias4 = bias_edge_upto16[j4];
+        x4 = x_edge_upto7[i * u.n + j4];
+        h4 = h_edge_upto7[i * u.n + j4];
+        gain4 = gain_edge_upto7[j4];
+        bias4 = bias_edge_upto7[j4];
     }
     var x5: f32;
     var h5: f32;
     var gain5: f32;
     var bias5: f32;
     if (j5 < u.n) {
-        x5 = x_edge_upto16[i * u.n + j5];
-        h5 = h_edge_upto16[i * u.n + j5];
-        gain5 = gain_edge_upto16[j5];
-        bias5 = bias_edge_upto16[j5];
+        x5 = x_edge_upto7[i * u.n + j5];
+        h5 = h_edge_upto7[i * u.n + j5];
+        gain5 = gain_edge_upto7[j5];
+        bias5 = bias_edge_upto7[j5];
     }
     var x6: f32;
     var h6: f32;
     var gain6: f32;
     var bias6: f32;
     if (j6 < u.n) {
-        x6 = x_edge_upto16[i * u.n + j6];
-        h6 = h_edge_upto16[i * u.n + j6];
-        gain6 = gain_edge_upto16[j6];
-        bias6 = bias_edge_upto16[j6];
+        x6 = x_edge_upto7[i * u.n + j6];
+        h6 = h_edge_upto7[i * u.n + j6];
+        gain6 = gain_edge_upto7[j6];
+        bias6 = bias_edge_upto7[j6];
     }
     var x7: f32;
     var h7: f32;
     var gain7: f32;
     var bias7: f32;
     if (j7 < u.n) {
-        x7 = x_edge_upto16[i * u.n + j7];
-        h7 = h_edge_upto16[i * u.n + j7];
-        gain7 = gain_edge_upto16[j7];
-        bias7 = bias_edge_upto16[j7];
+        x7 = x_edge_upto7[i * u.n + j7];
+        h7 = h_edge_upto7[i * u.n + j7];
+        gain7 = gain_edge_upto7[j7];
+        bias7 = bias_edge_upto7[j7];
     }
     var x8: f32;
     var h8: f32;
     var gain8: f32;
     var bias8: f32;
     if (j8 < u.n) {
-        x8 = x_edge_upto16[i * u.n + j8];
-        h8 = h_edge_upto16[i * u.n + j8];
-        gain8 = gain_edge_upto16[j8];
-        bias8 = bias_edge_upto16[j8];
+        x8 = x_edge_upto7[i * u.n + j8];
+        h8 = h_edge_upto7[i * u.n + j8];
+        gain8 = gain_edge_upto7[j8];
+        bias8 = bias_edge_upto7[j8];
     }
     var x9: f32;
     var h9: f32;
     var gain9: f32;
     var bias9: f32;
     if (j9 < u.n) {
-        x9 = x_edge_upto16[i * u.n + j9];
-        h9 = h_edge_upto16[i * u.n + j9];
-        gain9 = gain_edge_upto16[j9];
-        bias9 = bias_edge_upto16[j9];
+        x9 = x_edge_upto7[i * u.n + j9];
+        h9 = h_edge_upto7[i * u.n + j9];
+        gain9 = gain_edge_upto7[j9];
+        bias9 = bias_edge_upto7[j9];
     }
     var x10: f32;
     var h10: f32;
     var gain10: f32;
     var bias10: f32;
     if (j10 < u.n) {
-        x10 = x_edge_upto16[i * u.n + j10];
-        h10 = h_edge_upto16[i * u.n + j10];
-        gain10 = gain_edge_upto16[j10];
-        bias10 = bias_edge_upto16[j10];
+        x10 = x_edge_upto7[i * u.n + j10];
+        h10 = h_edge_upto7[i * u.n + j10];
+        gain10 = gain_edge_upto7[j10];
+        bias10 = bias_edge_upto7[j10];
     }
     var x11: f32;
     var h11: f32;
     var gain11: f32;
     var bias11: f32;
     if (j11 < u.n) {
-        x11 = x_edge_upto16[i * u.n + j11];
-        h11 = h_edge_upto16[i * u.n + j11];
-        gain11 = gain_edge_upto16[j11];
-        bias11 = bias_edge_upto16[j11];
+        x11 = x_edge_upto7[i * u.n + j11];
+        h11 = h_edge_upto7[i * u.n + j11];
+        gain11 = gain_edge_upto7[j11];
+        bias11 = bias_edge_upto7[j11];
     }
     var x12: f32;
     var h12: f32;
     var gain12: f32;
     var bias12: f32;
     if (j12 < u.n) {
-        x12 = x_edge_upto16[i * u.n + j12];
-        h12 = h_edge_upto16[i * u.n + j12];
-        gain12 = gain_edge_upto16[j12];
-        bias12 = bias_edge_upto16[j12];
+        x12 = x_edge_upto7[i * u.n + j12];
+        h12 = h_edge_upto7[i * u.n + j12];
+        gain12 = gain_edge_upto7[j12];
+        bias12 = bias_edge_upto7[j12];
     }
     var x13: f32;
     var h13: f32;
     var gain13: f32;
     var bias13: f32;
     if (j13 < u.n) {
-        x13 = x_edge_upto16[i * u.n + j13];
-        h13 = h_edge_upto16[i * u.n + j13];
-        gain13 = gain_edge_upto16[j13];
-        bias13 = bias_edge_upto16[j13];
+        x13 = x_edge_upto7[i * u.n + j13];
+        h13 = h_edge_upto7[i * u.n + j13];
+        gain13 = gain_edge_upto7[j13];
+        bias13 = bias_edge_upto7[j13];
     }
     var x14: f32;
     var h14: f32;
     var gain14: f32;
     var bias14: f32;
     if (j14 < u.n) {
-        x14 = x_edge_upto16[i * u.n + j14];
-        h14 = h_edge_upto16[i * u.n + j14];
-        gain14 = gain_edge_upto16[j14];
-        bias14 = bias_edge_upto16[j14];
+        x14 = x_edge_upto7[i * u.n + j14];
+        h14 = h_edge_upto7[i * u.n + j14];
+        gain14 = gain_edge_upto7[j14];
+        bias14 = bias_edge_upto7[j14];
     }
     var x15: f32;
     var h15: f32;
     var gain15: f32;
     var bias15: f32;
     if (j15 < u.n) {
-        x15 = x_edge_upto16[i * u.n + j15];
-        h15 = h_edge_upto16[i * u.n + j15];
-        gain15 = gain_edge_upto16[j15];
-        bias15 = bias_edge_upto16[j15];
+        x15 = x_edge_upto7[i * u.n + j15];
+        h15 = h_edge_upto7[i * u.n + j15];
+        gain15 = gain_edge_upto7[j15];
+        bias15 = bias_edge_upto7[j15];
     }
     var mean_sum_part = 0.0;
     if (j0 < u.n) {
@@ -1055,97 +1055,97 @@ fn edge_upto4096(
         let sum_of = x0 + h0;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain0 + bias0;
-        y_edge_upto16[i * u.n + j0] = y_new;
+        y_edge_upto7[i * u.n + j0] = y_new;
     }
     if (j1 < u.n) {
         let sum_of = x1 + h1;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain1 + bias1;
-        y_edge_upto16[i * u.n + j1] = y_new;
+        y_edge_upto7[i * u.n + j1] = y_new;
     }
     if (j2 < u.n) {
         let sum_of = x2 + h2;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain2 + bias2;
-        y_edge_upto16[i * u.n + j2] = y_new;
+        y_edge_upto7[i * u.n + j2] = y_new;
     }
     if (j3 < u.n) {
         let sum_of = x3 + h3;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain3 + bias3;
-        y_edge_upto16[i * u.n + j3] = y_new;
+        y_edge_upto7[i * u.n + j3] = y_new;
     }
     if (j4 < u.n) {
         let sum_of = x4 + h4;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain4 + bias4;
-        y_edge_upto16[i * u.n + j4] = y_new;
+        y_edge_upto7[i * u.n + j4] = y_new;
     }
     if (j5 < u.n) {
         let sum_of = x5 + h5;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain5 + bias5;
-        y_edge_upto16[i * u.n + j5] = y_new;
+        y_edge_upto7[i * u.n + j5] = y_new;
     }
     if (j6 < u.n) {
         let sum_of = x6 + h6;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain6 + bias6;
-        y_edge_upto16[i * u.n + j6] = y_new;
+        y_edge_upto7[i * u.n + j6] = y_new;
     }
     if (j7 < u.n) {
         let sum_of = x7 + h7;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain7 + bias7;
-        y_edge_upto16[i * u.n + j7] = y_new;
+        y_edge_upto7[i * u.n + j7] = y_new;
     }
     if (j8 < u.n) {
         let sum_of = x8 + h8;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain8 + bias8;
-        y_edge_upto16[i * u.n + j8] = y_new;
+        y_edge_upto7[i * u.n + j8] = y_new;
     }
     if (j9 < u.n) {
         let sum_of = x9 + h9;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain9 + bias9;
-        y_edge_upto16[i * u.n + j9] = y_new;
+        y_edge_upto7[i * u.n + j9] = y_new;
     }
     if (j10 < u.n) {
         let sum_of = x10 + h10;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain10 + bias10;
-        y_edge_upto16[i * u.n + j10] = y_new;
+        y_edge_upto7[i * u.n + j10] = y_new;
     }
     if (j11 < u.n) {
         let sum_of = x11 + h11;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain11 + bias11;
-        y_edge_upto16[i * u.n + j11] = y_new;
+        y_edge_upto7[i * u.n + j11] = y_new;
     }
     if (j12 < u.n) {
         let sum_of = x12 + h12;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain12 + bias12;
-        y_edge_upto16[i * u.n + j12] = y_new;
+        y_edge_upto7[i * u.n + j12] = y_new;
     }
     if (j13 < u.n) {
         let sum_of = x13 + h13;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain13 + bias13;
-        y_edge_upto16[i * u.n + j13] = y_new;
+        y_edge_upto7[i * u.n + j13] = y_new;
     }
     if (j14 < u.n) {
         let sum_of = x14 + h14;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain14 + bias14;
-        y_edge_upto16[i * u.n + j14] = y_new;
+        y_edge_upto7[i * u.n + j14] = y_new;
     }
     if (j15 < u.n) {
         let sum_of = x15 + h15;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain15 + bias15;
-        y_edge_upto16[i * u.n + j15] = y_new;
+        y_edge_upto7[i * u.n + j15] = y_new;
     }
 }
 
@@ -1199,194 +1199,194 @@ fn edge_long(
     var x0: f32;
     var h0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
-        h0 = h_edge_upto16[i * u.n + j0];
+        x0 = x_edge_upto7[i * u.n + j0];
+        h0 = h_edge_upto7[i * u.n + j0];
     }
     var x1: f32;
     var h1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
-        h1 = h_edge_upto16[i * u.n + j1];
+        x1 = x_edge_upto7[i * u.n + j1];
+        h1 = h_edge_upto7[i * u.n + j1];
     }
     var x2: f32;
     var h2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
-        h2 = h_edge_upto16[i * u.n + j2];
+        x2 = x_edge_upto7[i * u.n + j2];
+        h2 = h_edge_upto7[i * u.n + j2];
     }
     var x3: f32;
     var h3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
-        h3 = h_edge_upto16[i * u.n + j3];
+        x3 = x_edge_upto7[i * u.n + j3];
+        h3 = h_edge_upto7[i * u.n + j3];
     }
     var x4: f32;
     var h4: f32;
     if (j4 < row_length) {
-        x4 = x_edge_upto16[i * u.n + j4];
-        h4 = h_edge_upto16[i * u.n + j4];
+        x4 = x_edge_upto7[i * u.n + j4];
+        h4 = h_edge_upto7[i * u.n + j4];
     }
     var x5: f32;
     var h5: f32;
     if (j5 < row_length) {
-        x5 = x_edge_upto16[i * u.n + j5];
-        h5 = h_edge_upto16[i * u.n + j5];
+        x5 = x_edge_upto7[i * u.n + j5];
+        h5 = h_edge_upto7[i * u.n + j5];
     }
     var x6: f32;
     var h6: f32;
     if (j6 < row_length) {
-        x6 = x_edge_upto16[i * u.n + j6];
-        h6 = h_edge_upto16[i * u.n + j6];
+        x6 = x_edge_upto7[i * u.n + j6];
+        h6 = h_edge_upto7[i * u.n + j6];
     }
     var x7: f32;
     var h7: f32;
     if (j7 < row_length) {
-        x7 = x_edge_upto16[i * u.n + j7];
-        h7 = h_edge_upto16[i * u.n + j7];
+        x7 = x_edge_upto7[i * u.n + j7];
+        h7 = h_edge_upto7[i * u.n + j7];
     }
     var x8: f32;
     var h8: f32;
     if (j8 < row_length) {
-        x8 = x_edge_upto16[i * u.n + j8];
-        h8 = h_edge_upto16[i * u.n + j8];
+        x8 = x_edge_upto7[i * u.n + j8];
+        h8 = h_edge_upto7[i * u.n + j8];
     }
     var x9: f32;
     var h9: f32;
     if (j9 < row_length) {
-        x9 = x_edge_upto16[i * u.n + j9];
-        h9 = h_edge_upto16[i * u.n + j9];
+        x9 = x_edge_upto7[i * u.n + j9];
+        h9 = h_edge_upto7[i * u.n + j9];
     }
     var x10: f32;
     var h10: f32;
     if (j10 < row_length) {
-        x10 = x_edge_upto16[i * u.n + j10];
-        h10 = h_edge_upto16[i * u.n + j10];
+        x10 = x_edge_upto7[i * u.n + j10];
+        h10 = h_edge_upto7[i * u.n + j10];
     }
     var x11: f32;
     var h11: f32;
     if (j11 < row_length) {
-        x11 = x_edge_upto16[i * u.n + j11];
-        h11 = h_edge_upto16[i * u.n + j11];
+        x11 = x_edge_upto7[i * u.n + j11];
+        h11 = h_edge_upto7[i * u.n + j11];
     }
     var x12: f32;
     var h12: f32;
     if (j12 < row_length) {
-        x12 = x_edge_upto16[i * u.n + j12];
-        h12 = h_edge_upto16[i * u.n + j12];
+        x12 = x_edge_upto7[i * u.n + j12];
+        h12 = h_edge_upto7[i * u.n + j12];
     }
     var x13: f32;
     var h13: f32;
     if (j13 < row_length) {
-        x13 = x_edge_upto16[i * u.n + j13];
-        h13 = h_edge_upto16[i * u.n + j13];
+        x13 = x_edge_upto7[i * u.n + j13];
+        h13 = h_edge_upto7[i * u.n + j13];
     }
     var x14: f32;
     var h14: f32;
     if (j14 < row_length) {
-        x14 = x_edge_upto16[i * u.n + j14];
-        h14 = h_edge_upto16[i * u.n + j14];
+        x14 = x_edge_upto7[i * u.n + j14];
+        h14 = h_edge_upto7[i * u.n + j14];
     }
     var x15: f32;
     var h15: f32;
     if (j15 < row_length) {
-        x15 = x_edge_upto16[i * u.n + j15];
-        h15 = h_edge_upto16[i * u.n + j15];
+        x15 = x_edge_upto7[i * u.n + j15];
+        h15 = h_edge_upto7[i * u.n + j15];
     }
     var x16: f32;
     var h16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        x16 = x_edge_upto16[i * u.n + j16];
-        h16 = h_edge_upto16[i * u.n + j16];
+        x16 = x_edge_upto7[i * u.n + j16];
+        h16 = h_edge_upto7[i * u.n + j16];
     }
     var x17: f32;
     var h17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        x17 = x_edge_upto16[i * u.n + j17];
-        h17 = h_edge_upto16[i * u.n + j17];
+        x17 = x_edge_upto7[i * u.n + j17];
+        h17 = h_edge_upto7[i * u.n + j17];
     }
     var x18: f32;
     var h18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        x18 = x_edge_upto16[i * u.n + j18];
-        h18 = h_edge_upto16[i * u.n + j18];
+        x18 = x_edge_upto7[i * u.n + j18];
+        h18 = h_edge_upto7[i * u.n + j18];
     }
     var x19: f32;
     var h19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        x19 = x_edge_upto16[i * u.n + j19];
-        h19 = h_edge_upto16[i * u.n + j19];
+        x19 = x_edge_upto7[i * u.n + j19];
+        h19 = h_edge_upto7[i * u.n + j19];
     }
     var x20: f32;
     var h20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        x20 = x_edge_upto16[i * u.n + j20];
-        h20 = h_edge_upto16[i * u.n + j20];
+        x20 = x_edge_upto7[i * u.n + j20];
+        h20 = h_edge_upto7[i * u.n + j20];
     }
     var x21: f32;
     var h21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        x21 = x_edge_upto16[i * u.n + j21];
-        h21 = h_edge_upto16[i * u.n + j21];
+        x21 = x_edge_upto7[i * u.n + j21];
+        h21 = h_edge_upto7[i * u.n + j21];
     }
     var x22: f32;
     var h22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        x22 = x_edge_upto16[i * u.n + j22];
-        h22 = h_edge_upto16[i * u.n + j22];
+        x22 = x_edge_upto7[i * u.n + j22];
+        h22 = h_edge_upto7[i * u.n + j22];
     }
     var x23: f32;
     var h23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        x23 = x_edge_upto16[i * u.n + j23];
-        h23 = h_edge_upto16[i * u.n + j23];
+        x23 = x_edge_upto7[i * u.n + j23];
+        h23 = h_edge_upto7[i * u.n + j23];
     }
     var x24: f32;
     var h24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        x24 = x_edge_upto16[i * u.n + j24];
-        h24 = h_edge_upto16[i * u.n + j24];
+        x24 = x_edge_upto7[i * u.n + j24];
+        h24 = h_edge_upto7[i * u.n + j24];
     }
     var x25: f32;
     var h25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        x25 = x_edge_upto16[i * u.n + j25];
-        h25 = h_edge_upto16[i * u.n + j25];
+        x25 = x_edge_upto7[i * u.n + j25];
+        h25 = h_edge_upto7[i * u.n + j25];
     }
     var x26: f32;
     var h26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        x26 = x_edge_upto16[i * u.n + j26];
-        h26 = h_edge_upto16[i * u.n + j26];
+        x26 = x_edge_upto7[i * u.n + j26];
+        h26 = h_edge_upto7[i * u.n + j26];
     }
     var x27: f32;
     var h27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        x27 = x_edge_upto16[i * u.n + j27];
-        h27 = h_edge_upto16[i * u.n + j27];
+        x27 = x_edge_upto7[i * u.n + j27];
+        h27 = h_edge_upto7[i * u.n + j27];
     }
     var x28: f32;
     var h28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        x28 = x_edge_upto16[i * u.n + j28];
-        h28 = h_edge_upto16[i * u.n + j28];
+        x28 = x_edge_upto7[i * u.n + j28];
+        h28 = h_edge_upto7[i * u.n + j28];
     }
     var x29: f32;
     var h29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        x29 = x_edge_upto16[i * u.n + j29];
-        h29 = h_edge_upto16[i * u.n + j29];
+        x29 = x_edge_upto7[i * u.n + j29];
+        h29 = h_edge_upto7[i * u.n + j29];
     }
     var x30: f32;
     var h30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        x30 = x_edge_upto16[i * u.n + j30];
-        h30 = h_edge_upto16[i * u.n + j30];
+        x30 = x_edge_upto7[i * u.n + j30];
+        h30 = h_edge_upto7[i * u.n + j30];
     }
     var x31: f32;
     var h31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        x31 = x_edge_upto16[i * u.n + j31];
-        h31 = h_edge_upto16[i * u.n + j31];
+        x31 = x_edge_upto7[i * u.n + j31];
+        h31 = h_edge_upto7[i * u.n + j31];
     }
     var mean_sum_part = 0.0;
     if (j0 < row_length) {
@@ -1589,194 +1589,194 @@ fn edge_long(
     if (j0 < row_length) {
         let sum_of = x0 + h0;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j0] + bias_edge_upto16[j0];
-        y_edge_upto16[i * u.n + j0] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j0] + bias_edge_upto7[j0];
+        y_edge_upto7[i * u.n + j0] = y_new;
     }
     if (j1 < row_length) {
         let sum_of = x1 + h1;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j1] + bias_edge_upto16[j1];
-        y_edge_upto16[i * u.n + j1] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j1] + bias_edge_upto7[j1];
+        y_edge_upto7[i * u.n + j1] = y_new;
     }
     if (j2 < row_length) {
         let sum_of = x2 + h2;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j2] + bias_edge_upto16[j2];
-        y_edge_upto16[i * u.n + j2] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j2] + bias_edge_upto7[j2];
+        y_edge_upto7[i * u.n + j2] = y_new;
     }
     if (j3 < row_length) {
         let sum_of = x3 + h3;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j3] + bias_edge_upto16[j3];
-        y_edge_upto16[i * u.n + j3] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j3] + bias_edge_upto7[j3];
+        y_edge_upto7[i * u.n + j3] = y_new;
     }
     if (j4 < row_length) {
         let sum_of = x4 + h4;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j4] + bias_edge_upto16[j4];
-        y_edge_upto16[i * u.n + j4] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j4] + bias_edge_upto7[j4];
+        y_edge_upto7[i * u.n + j4] = y_new;
     }
     if (j5 < row_length) {
         let sum_of = x5 + h5;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j5] + bias_edge_upto16[j5];
-        y_edge_upto16[i * u.n + j5] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j5] + bias_edge_upto7[j5];
+        y_edge_upto7[i * u.n + j5] = y_new;
     }
     if (j6 < row_length) {
         let sum_of = x6 + h6;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j6] + bias_edge_upto16[j6];
-        y_edge_upto16[i * u.n + j6] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j6] + bias_edge_upto7[j6];
+        y_edge_upto7[i * u.n + j6] = y_new;
     }
     if (j7 < row_length) {
         let sum_of = x7 + h7;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j7] + bias_edge_upto16[j7];
-        y_edge_upto16[i * u.n + j7] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j7] + bias_edge_upto7[j7];
+        y_edge_upto7[i * u.n + j7] = y_new;
     }
     if (j8 < row_length) {
         let sum_of = x8 + h8;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j8] + bias_edge_upto16[j8];
-        y_edge_upto16[i * u.n + j8] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j8] + bias_edge_upto7[j8];
+        y_edge_upto7[i * u.n + j8] = y_new;
     }
     if (j9 < row_length) {
         let sum_of = x9 + h9;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j9] + bias_edge_upto16[j9];
-        y_edge_upto16[i * u.n + j9] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j9] + bias_edge_upto7[j9];
+        y_edge_upto7[i * u.n + j9] = y_new;
     }
     if (j10 < row_length) {
         let sum_of = x10 + h10;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j10] + bias_edge_upto16[j10];
-        y_edge_upto16[i * u.n + j10] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j10] + bias_edge_upto7[j10];
+        y_edge_upto7[i * u.n + j10] = y_new;
     }
     if (j11 < row_length) {
         let sum_of = x11 + h11;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j11] + bias_edge_upto16[j11];
-        y_edge_upto16[i * u.n + j11] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j11] + bias_edge_upto7[j11];
+        y_edge_upto7[i * u.n + j11] = y_new;
     }
     if (j12 < row_length) {
         let sum_of = x12 + h12;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j12] + bias_edge_upto16[j12];
-        y_edge_upto16[i * u.n + j12] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j12] + bias_edge_upto7[j12];
+        y_edge_upto7[i * u.n + j12] = y_new;
     }
     if (j13 < row_length) {
         let sum_of = x13 + h13;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j13] + bias_edge_upto16[j13];
-        y_edge_upto16[i * u.n + j13] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j13] + bias_edge_upto7[j13];
+        y_edge_upto7[i * u.n + j13] = y_new;
     }
     if (j14 < row_length) {
         let sum_of = x14 + h14;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j14] + bias_edge_upto16[j14];
-        y_edge_upto16[i * u.n + j14] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j14] + bias_edge_upto7[j14];
+        y_edge_upto7[i * u.n + j14] = y_new;
     }
     if (j15 < row_length) {
         let sum_of = x15 + h15;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j15] + bias_edge_upto16[j15];
-        y_edge_upto16[i * u.n + j15] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j15] + bias_edge_upto7[j15];
+        y_edge_upto7[i * u.n + j15] = y_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let sum_of = x16 + h16;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j16] + bias_edge_upto16[j16];
-        y_edge_upto16[i * u.n + j16] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j16] + bias_edge_upto7[j16];
+        y_edge_upto7[i * u.n + j16] = y_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let sum_of = x17 + h17;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j17] + bias_edge_upto16[j17];
-        y_edge_upto16[i * u.n + j17] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j17] + bias_edge_upto7[j17];
+        y_edge_upto7[i * u.n + j17] = y_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let sum_of = x18 + h18;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j18] + bias_edge_upto16[j18];
-        y_edge_upto16[i * u.n + j18] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j18] + bias_edge_upto7[j18];
+        y_edge_upto7[i * u.n + j18] = y_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let sum_of = x19 + h19;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j19] + bias_edge_upto16[j19];
-        y_edge_upto16[i * u.n + j19] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j19] + bias_edge_upto7[j19];
+        y_edge_upto7[i * u.n + j19] = y_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let sum_of = x20 + h20;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j20] + bias_edge_upto16[j20];
-        y_edge_upto16[i * u.n + j20] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j20] + bias_edge_upto7[j20];
+        y_edge_upto7[i * u.n + j20] = y_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let sum_of = x21 + h21;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j21] + bias_edge_upto16[j21];
-        y_edge_upto16[i * u.n + j21] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j21] + bias_edge_upto7[j21];
+        y_edge_upto7[i * u.n + j21] = y_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let sum_of = x22 + h22;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j22] + bias_edge_upto16[j22];
-        y_edge_upto16[i * u.n + j22] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j22] + bias_edge_upto7[j22];
+        y_edge_upto7[i * u.n + j22] = y_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let sum_of = x23 + h23;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j23] + bias_edge_upto16[j23];
-        y_edge_upto16[i * u.n + j23] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j23] + bias_edge_upto7[j23];
+        y_edge_upto7[i * u.n + j23] = y_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let sum_of = x24 + h24;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j24] + bias_edge_upto16[j24];
-        y_edge_upto16[i * u.n + j24] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j24] + bias_edge_upto7[j24];
+        y_edge_upto7[i * u.n + j24] = y_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let sum_of = x25 + h25;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j25] + bias_edge_upto16[j25];
-        y_edge_upto16[i * u.n + j25] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j25] + bias_edge_upto7[j25];
+        y_edge_upto7[i * u.n + j25] = y_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let sum_of = x26 + h26;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j26] + bias_edge_upto16[j26];
-        y_edge_upto16[i * u.n + j26] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j26] + bias_edge_upto7[j26];
+        y_edge_upto7[i * u.n + j26] = y_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let sum_of = x27 + h27;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j27] + bias_edge_upto16[j27];
-        y_edge_upto16[i * u.n + j27] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j27] + bias_edge_upto7[j27];
+        y_edge_upto7[i * u.n + j27] = y_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let sum_of = x28 + h28;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j28] + bias_edge_upto16[j28];
-        y_edge_upto16[i * u.n + j28] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j28] + bias_edge_upto7[j28];
+        y_edge_upto7[i * u.n + j28] = y_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let sum_of = x29 + h29;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j29] + bias_edge_upto16[j29];
-        y_edge_upto16[i * u.n + j29] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j29] + bias_edge_upto7[j29];
+        y_edge_upto7[i * u.n + j29] = y_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let sum_of = x30 + h30;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j30] + bias_edge_upto16[j30];
-        y_edge_upto16[i * u.n + j30] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j30] + bias_edge_upto7[j30];
+        y_edge_upto7[i * u.n + j30] = y_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let sum_of = x31 + h31;
         let apart = sum_of - mean;
-        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j31] + bias_edge_upto16[j31];
-        y_edge_upto16[i * u.n + j31] = y_new;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto7[j31] + bias_edge_upto7[j31];
+        y_edge_upto7[i * u.n + j31] = y_new;
     }
 }
 
@@ -1800,49 +1800,49 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
-        let h0 = h_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
+        let h0 = h_edge_upto7[i * u.n + j];
         var x1: f32;
         var h1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
-            h1 = h_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
+            h1 = h_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         var h2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
-            h2 = h_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
+            h2 = h_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         var h3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
-            h3 = h_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
+            h3 = h_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         var h4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
-            h4 = h_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
+            h4 = h_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         var h5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
-            h5 = h_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
+            h5 = h_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         var h6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
-            h6 = h_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
+            h6 = h_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         var h7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
-            h7 = h_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
+            h7 = h_edge_upto7[i * u.n + j7];
         }
         mean_sum_part += x0 + h0;
         if (j1 < u.n) {
@@ -1878,49 +1878,49 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
-        let h0 = h_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
+        let h0 = h_edge_upto7[i * u.n + j];
         var x1: f32;
         var h1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
-            h1 = h_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
+            h1 = h_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         var h2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
-            h2 = h_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
+            h2 = h_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         var h3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
-            h3 = h_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
+            h3 = h_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         var h4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
-            h4 = h_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
+            h4 = h_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         var h5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
-            h5 = h_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
+            h5 = h_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         var h6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
-            h6 = h_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
+            h6 = h_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         var h7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
-            h7 = h_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
+            h7 = h_edge_upto7[i * u.n + j7];
         }
         variance_sum_part += (x0 + h0 - mean) * (x0 + h0 - mean);
         if (j1 < u.n) {
@@ -1955,125 +1955,125 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
-        let h0 = h_edge_upto16[i * u.n + j];
-        let gain0 = gain_edge_upto16[j];
-        let bias0 = bias_edge_upto16[j];
+        let x0 = x_edge_upto7[i * u.n + j];
+        let h0 = h_edge_upto7[i * u.n + j];
+        let gain0 = gain_edge_upto7[j];
+        let bias0 = bias_edge_upto7[j];
         var x1: f32;
         var h1: f32;
         var gain1: f32;
         var bias1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
-            h1 = h_edge_upto16[i * u.n + j1];
-            gain1 = gain_edge_upto16[j1];
-            bias1 = bias_edge_upto16[j1];
+            x1 = x_edge_upto7[i * u.n + j1];
+            h1 = h_edge_upto7[i * u.n + j1];
+            gain1 = gain_edge_upto7[j1];
+            bias1 = bias_edge_upto7[j1];
         }
         var x2: f32;
         var h2: f32;
         var gain2: f32;
         var bias2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
-            h2 = h_edge_upto16[i * u.n + j2];
-            gain2 = gain_edge_upto16[j2];
-            bias2 = bias_edge_upto16[j2];
+            x2 = x_edge_upto7[i * u.n + j2];
+            h2 = h_edge_upto7[i * u.n + j2];
+            gain2 = gain_edge_upto7[j2];
+            bias2 = bias_edge_upto7[j2];
         }
         var x3: f32;
         var h3: f32;
         var gain3: f32;
         var bias3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
-            h3 = h_edge_upto16[i * u.n + j3];
-            gain3 = gain_edge_upto16[j3];
-            bias3 = bias_edge_upto16[j3];
+            x3 = x_edge_upto7[i * u.n + j3];
+            h3 = h_edge_upto7[i * u.n + j3];
+            gain3 = gain_edge_upto7[j3];
+            bias3 = bias_edge_upto7[j3];
         }
         var x4: f32;
         var h4: f32;
         var gain4: f32;
         var bias4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
-            h4 = h_edge_upto16[i * u.n + j4];
-            gain4 = gain_edge_upto16[j4];
-            bias4 = bias_edge_upto16[j4];
+            x4 = x_edge_upto7[i * u.n + j4];
+            h4 = h_edge_upto7[i * u.n + j4];
+            gain4 = gain_edge_upto7[j4];
+            bias4 = bias_edge_upto7[j4];
         }
         var x5: f32;
         var h5: f32;
         var gain5: f32;
         var bias5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
-            h5 = h_edge_upto16[i * u.n + j5];
-            gain5 = gain_edge_upto16[j5];
-            bias5 = bias_edge_upto16[j5];
+            x5 = x_edge_upto7[i * u.n + j5];
+            h5 = h_edge_upto7[i * u.n + j5];
+            gain5 = gain_edge_upto7[j5];
+            bias5 = bias_edge_upto7[j5];
         }
         var x6: f32;
         var h6: f32;
         var gain6: f32;
         var bias6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
-            h6 = h_edge_upto16[i * u.n + j6];
-            gain6 = gain_edge_upto16[j6];
-            bias6 = bias_edge_upto16[j6];
+            x6 = x_edge_upto7[i * u.n + j6];
+            h6 = h_edge_upto7[i * u.n + j6];
+            gain6 = gain_edge_upto7[j6];
+            bias6 = bias_edge_upto7[j6];
         }
         var x7: f32;
         var h7: f32;
         var gain7: f32;
         var bias7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
-            h7 = h_edge_upto16[i * u.n + j7];
-            gain7 = gain_edge_upto16[j7];
-            bias7 = bias_edge_upto16[j7];
+            x7 = x_edge_upto7[i * u.n + j7];
+            h7 = h_edge_upto7[i * u.n + j7];
+            gain7 = gain_edge_upto7[j7];
+            bias7 = bias_edge_upto7[j7];
         }
         let sum_of = x0 + h0;
         let apart = sum_of - mean;
         let y_new = apart / sqrt(variance + u.eps) * gain0 + bias0;
-        y_edge_upto16[i * u.n + j] = y_new;
+        y_edge_upto7[i * u.n + j] = y_new;
         if (j1 < u.n) {
             let sum_of = x1 + h1;
             let apart = sum_of - mean;
             let y_new = apart / sqrt(variance + u.eps) * gain1 + bias1;
-            y_edge_upto16[i * u.n + j1] = y_new;
+            y_edge_upto7[i * u.n + j1] = y_new;
         }
         if (j2 < u.n) {
             let sum_of = x2 + h2;
             let apart = sum_of - mean;
             let y_new = apart / sqrt(variance + u.eps) * gain2 + bias2;
-            y_edge_upto16[i * u.n + j2] = y_new;
+            y_edge_upto7[i * u.n + j2] = y_new;
         }
         if (j3 < u.n) {
             let sum_of = x3 + h3;
             let apart = sum_of - mean;
             let y_new = apart / sqrt(variance + u.eps) * gain3 + bias3;
-            y_edge_upto16[i * u.n + j3] = y_new;
+            y_edge_upto7[i * u.n + j3] = y_new;
         }
         if (j4 < u.n) {
             let sum_of = x4 + h4;
             let apart = sum_of - mean;
             let y_new = apart / sqrt(variance + u.eps) * gain4 + bias4;
-            y_edge_upto16[i * u.n + j4] = y_new;
+            y_edge_upto7[i * u.n + j4] = y_new;
         }
         if (j5 < u.n) {
             let sum_of = x5 + h5;
             let apart = sum_of - mean;
             let y_new = apart / sqrt(variance + u.eps) * gain5 + bias5;
-            y_edge_upto16[i * u.n + j5] = y_new;
+            y_edge_upto7[i * u.n + j5] = y_new;
         }
         if (j6 < u.n) {
             let sum_of = x6 + h6;
             let apart = sum_of - mean;
             let y_new = apart / sqrt(variance + u.eps) * gain6 + bias6;
-            y_edge_upto16[i * u.n + j6] = y_new;
+            y_edge_upto7[i * u.n + j6] = y_new;
         }
         if (j7 < u.n) {
             let sum_of = x7 + h7;
             let apart = sum_of - mean;
             let y_new = apart / sqrt(variance + u.eps) * gain7 + bias7;
-            y_edge_upto16[i * u.n + j7] = y_new;
+            y_edge_upto7[i * u.n + j7] = y_new;
         }
     }
 }

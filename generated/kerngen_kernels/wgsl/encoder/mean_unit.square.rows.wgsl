@@ -110,12 +110,12 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> y_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> mean_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y_edge_upto7: array<f32>;
+@group(0) @binding(2) var<storage, read> mean_edge_upto7: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -126,12 +126,12 @@ fn edge_upto16(
     }
     var square_part = 0.0;
     for (var j = 0u; j < u.d; j += 1u) {
-        square_part += mean_edge_upto16[n * u.d + j] * mean_edge_upto16[n * u.d + j];
+        square_part += mean_edge_upto7[n * u.d + j] * mean_edge_upto7[n * u.d + j];
     }
     let square = square_part;
     for (var j = 0u; j < u.d; j += 1u) {
-        let y_new = mean_edge_upto16[n * u.d + j] / sqrt(square);
-        y_edge_upto16[n * u.d + j] = y_new;
+        let y_new = mean_edge_upto7[n * u.d + j] / sqrt(square);
+        y_edge_upto7[n * u.d + j] = y_new;
     }
 }
 
@@ -475,35 +475,35 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var mean0: f32;
     if (j0 < row_length) {
-        mean0 = mean_edge_upto16[n * u.d + j0];
+        mean0 = mean_edge_upto7[n * u.d + j0];
     }
     var mean1: f32;
     if (j1 < row_length) {
-        mean1 = mean_edge_upto16[n * u.d + j1];
+        mean1 = mean_edge_upto7[n * u.d + j1];
     }
     var mean2: f32;
     if (j2 < row_length) {
-        mean2 = mean_edge_upto16[n * u.d + j2];
+        mean2 = mean_edge_upto7[n * u.d + j2];
     }
     var mean3: f32;
     if (j3 < row_length) {
-        mean3 = mean_edge_upto16[n * u.d + j3];
+        mean3 = mean_edge_upto7[n * u.d + j3];
     }
     var mean4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        mean4 = mean_edge_upto16[n * u.d + j4];
+        mean4 = mean_edge_upto7[n * u.d + j4];
     }
     var mean5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        mean5 = mean_edge_upto16[n * u.d + j5];
+        mean5 = mean_edge_upto7[n * u.d + j5];
     }
     var mean6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        mean6 = mean_edge_upto16[n * u.d + j6];
+        mean6 = mean_edge_upto7[n * u.d + j6];
     }
     var mean7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        mean7 = mean_edge_upto16[n * u.d + j7];
+        mean7 = mean_edge_upto7[n * u.d + j7];
     }
     var square_part = 0.0;
     if (j0 < row_length) {
@@ -533,35 +533,35 @@ fn edge_upto(
     let square = row_sum_upto(square_part, lane);
     if (j0 < row_length) {
         let y_new = mean0 / sqrt(square);
-        y_edge_upto16[n * u.d + j0] = y_new;
+        y_edge_upto7[n * u.d + j0] = y_new;
     }
     if (j1 < row_length) {
         let y_new = mean1 / sqrt(square);
-        y_edge_upto16[n * u.d + j1] = y_new;
+        y_edge_upto7[n * u.d + j1] = y_new;
     }
     if (j2 < row_length) {
         let y_new = mean2 / sqrt(square);
-        y_edge_upto16[n * u.d + j2] = y_new;
+        y_edge_upto7[n * u.d + j2] = y_new;
     }
     if (j3 < row_length) {
         let y_new = mean3 / sqrt(square);
-        y_edge_upto16[n * u.d + j3] = y_new;
+        y_edge_upto7[n * u.d + j3] = y_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let y_new = mean4 / sqrt(square);
-        y_edge_upto16[n * u.d + j4] = y_new;
+        y_edge_upto7[n * u.d + j4] = y_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let y_new = mean5 / sqrt(square);
-        y_edge_upto16[n * u.d + j5] = y_new;
+        y_edge_upto7[n * u.d + j5] = y_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let y_new = mean6 / sqrt(square);
-        y_edge_upto16[n * u.d + j6] = y_new;
+        y_edge_upto7[n * u.d + j6] = y_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let y_new = mean7 / sqrt(square);
-        y_edge_upto16[n * u.d + j7] = y_new;
+        y_edge_upto7[n * u.d + j7] = y_new;
     }
 }
 
@@ -614,131 +614,131 @@ fn edge_long(
     let j31 = place + LANES * 31u;
     var mean0: f32;
     if (j0 < row_length) {
-        mean0 = mean_edge_upto16[n * u.d + j0];
+        mean0 = mean_edge_upto7[n * u.d + j0];
     }
     var mean1: f32;
     if (j1 < row_length) {
-        mean1 = mean_edge_upto16[n * u.d + j1];
+        mean1 = mean_edge_upto7[n * u.d + j1];
     }
     var mean2: f32;
     if (j2 < row_length) {
-        mean2 = mean_edge_upto16[n * u.d + j2];
+        mean2 = mean_edge_upto7[n * u.d + j2];
     }
     var mean3: f32;
     if (j3 < row_length) {
-        mean3 = mean_edge_upto16[n * u.d + j3];
+        mean3 = mean_edge_upto7[n * u.d + j3];
     }
     var mean4: f32;
     if (j4 < row_length) {
-        mean4 = mean_edge_upto16[n * u.d + j4];
+        mean4 = mean_edge_upto7[n * u.d + j4];
     }
     var mean5: f32;
     if (j5 < row_length) {
-        mean5 = mean_edge_upto16[n * u.d + j5];
+        mean5 = mean_edge_upto7[n * u.d + j5];
     }
     var mean6: f32;
     if (j6 < row_length) {
-        mean6 = mean_edge_upto16[n * u.d + j6];
+        mean6 = mean_edge_upto7[n * u.d + j6];
     }
     var mean7: f32;
     if (j7 < row_length) {
-        mean7 = mean_edge_upto16[n * u.d + j7];
+        mean7 = mean_edge_upto7[n * u.d + j7];
     }
     var mean8: f32;
     if (j8 < row_length) {
-        mean8 = mean_edge_upto16[n * u.d + j8];
+        mean8 = mean_edge_upto7[n * u.d + j8];
     }
     var mean9: f32;
     if (j9 < row_length) {
-        mean9 = mean_edge_upto16[n * u.d + j9];
+        mean9 = mean_edge_upto7[n * u.d + j9];
     }
     var mean10: f32;
     if (j10 < row_length) {
-        mean10 = mean_edge_upto16[n * u.d + j10];
+        mean10 = mean_edge_upto7[n * u.d + j10];
     }
     var mean11: f32;
     if (j11 < row_length) {
-        mean11 = mean_edge_upto16[n * u.d + j11];
+        mean11 = mean_edge_upto7[n * u.d + j11];
     }
     var mean12: f32;
     if (j12 < row_length) {
-        mean12 = mean_edge_upto16[n * u.d + j12];
+        mean12 = mean_edge_upto7[n * u.d + j12];
     }
     var mean13: f32;
     if (j13 < row_length) {
-        mean13 = mean_edge_upto16[n * u.d + j13];
+        mean13 = mean_edge_upto7[n * u.d + j13];
     }
     var mean14: f32;
     if (j14 < row_length) {
-        mean14 = mean_edge_upto16[n * u.d + j14];
+        mean14 = mean_edge_upto7[n * u.d + j14];
     }
     var mean15: f32;
     if (j15 < row_length) {
-        mean15 = mean_edge_upto16[n * u.d + j15];
+        mean15 = mean_edge_upto7[n * u.d + j15];
     }
     var mean16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        mean16 = mean_edge_upto16[n * u.d + j16];
+        mean16 = mean_edge_upto7[n * u.d + j16];
     }
     var mean17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        mean17 = mean_edge_upto16[n * u.d + j17];
+        mean17 = mean_edge_upto7[n * u.d + j17];
     }
     var mean18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        mean18 = mean_edge_upto16[n * u.d + j18];
+        mean18 = mean_edge_upto7[n * u.d + j18];
     }
     var mean19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        mean19 = mean_edge_upto16[n * u.d + j19];
+        mean19 = mean_edge_upto7[n * u.d + j19];
     }
     var mean20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        mean20 = mean_edge_upto16[n * u.d + j20];
+        mean20 = mean_edge_upto7[n * u.d + j20];
     }
     var mean21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        mean21 = mean_edge_upto16[n * u.d + j21];
+        mean21 = mean_edge_upto7[n * u.d + j21];
     }
     var mean22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        mean22 = mean_edge_upto16[n * u.d + j22];
+        mean22 = mean_edge_upto7[n * u.d + j22];
     }
     var mean23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        mean23 = mean_edge_upto16[n * u.d + j23];
+        mean23 = mean_edge_upto7[n * u.d + j23];
     }
     var mean24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        mean24 = mean_edge_upto16[n * u.d + j24];
+        mean24 = mean_edge_upto7[n * u.d + j24];
     }
     var mean25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        mean25 = mean_edge_upto16[n * u.d + j25];
+        mean25 = mean_edge_upto7[n * u.d + j25];
     }
     var mean26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        mean26 = mean_edge_upto16[n * u.d + j26];
+        mean26 = mean_edge_upto7[n * u.d + j26];
     }
     var mean27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        mean27 = mean_edge_upto16[n * u.d + j27];
+        mean27 = mean_edge_upto7[n * u.d + j27];
     }
     var mean28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        mean28 = mean_edge_upto16[n * u.d + j28];
+        mean28 = mean_edge_upto7[n * u.d + j28];
     }
     var mean29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        mean29 = mean_edge_upto16[n * u.d + j29];
+        mean29 = mean_edge_upto7[n * u.d + j29];
     }
     var mean30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        mean30 = mean_edge_upto16[n * u.d + j30];
+        mean30 = mean_edge_upto7[n * u.d + j30];
     }
     var mean31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        mean31 = mean_edge_upto16[n * u.d + j31];
+        mean31 = mean_edge_upto7[n * u.d + j31];
     }
     var square_part = 0.0;
     if (j0 < row_length) {
@@ -840,131 +840,131 @@ fn edge_long(
     let square = row_sum_upto(square_part, lane);
     if (j0 < row_length) {
         let y_new = mean0 / sqrt(square);
-        y_edge_upto16[n * u.d + j0] = y_new;
+        y_edge_upto7[n * u.d + j0] = y_new;
     }
     if (j1 < row_length) {
         let y_new = mean1 / sqrt(square);
-        y_edge_upto16[n * u.d + j1] = y_new;
+        y_edge_upto7[n * u.d + j1] = y_new;
     }
     if (j2 < row_length) {
         let y_new = mean2 / sqrt(square);
-        y_edge_upto16[n * u.d + j2] = y_new;
+        y_edge_upto7[n * u.d + j2] = y_new;
     }
     if (j3 < row_length) {
         let y_new = mean3 / sqrt(square);
-        y_edge_upto16[n * u.d + j3] = y_new;
+        y_edge_upto7[n * u.d + j3] = y_new;
     }
     if (j4 < row_length) {
         let y_new = mean4 / sqrt(square);
-        y_edge_upto16[n * u.d + j4] = y_new;
+        y_edge_upto7[n * u.d + j4] = y_new;
     }
     if (j5 < row_length) {
         let y_new = mean5 / sqrt(square);
-        y_edge_upto16[n * u.d + j5] = y_new;
+        y_edge_upto7[n * u.d + j5] = y_new;
     }
     if (j6 < row_length) {
         let y_new = mean6 / sqrt(square);
-        y_edge_upto16[n * u.d + j6] = y_new;
+        y_edge_upto7[n * u.d + j6] = y_new;
     }
     if (j7 < row_length) {
         let y_new = mean7 / sqrt(square);
-        y_edge_upto16[n * u.d + j7] = y_new;
+        y_edge_upto7[n * u.d + j7] = y_new;
     }
     if (j8 < row_length) {
         let y_new = mean8 / sqrt(square);
-        y_edge_upto16[n * u.d + j8] = y_new;
+        y_edge_upto7[n * u.d + j8] = y_new;
     }
     if (j9 < row_length) {
         let y_new = mean9 / sqrt(square);
-        y_edge_upto16[n * u.d + j9] = y_new;
+        y_edge_upto7[n * u.d + j9] = y_new;
     }
     if (j10 < row_length) {
         let y_new = mean10 / sqrt(square);
-        y_edge_upto16[n * u.d + j10] = y_new;
+        y_edge_upto7[n * u.d + j10] = y_new;
     }
     if (j11 < row_length) {
         let y_new = mean11 / sqrt(square);
-        y_edge_upto16[n * u.d + j11] = y_new;
+        y_edge_upto7[n * u.d + j11] = y_new;
     }
     if (j12 < row_length) {
         let y_new = mean12 / sqrt(square);
-        y_edge_upto16[n * u.d + j12] = y_new;
+        y_edge_upto7[n * u.d + j12] = y_new;
     }
     if (j13 < row_length) {
         let y_new = mean13 / sqrt(square);
-        y_edge_upto16[n * u.d + j13] = y_new;
+        y_edge_upto7[n * u.d + j13] = y_new;
     }
     if (j14 < row_length) {
         let y_new = mean14 / sqrt(square);
-        y_edge_upto16[n * u.d + j14] = y_new;
+        y_edge_upto7[n * u.d + j14] = y_new;
     }
     if (j15 < row_length) {
         let y_new = mean15 / sqrt(square);
-        y_edge_upto16[n * u.d + j15] = y_new;
+        y_edge_upto7[n * u.d + j15] = y_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let y_new = mean16 / sqrt(square);
-        y_edge_upto16[n * u.d + j16] = y_new;
+        y_edge_upto7[n * u.d + j16] = y_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let y_new = mean17 / sqrt(square);
-        y_edge_upto16[n * u.d + j17] = y_new;
+        y_edge_upto7[n * u.d + j17] = y_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let y_new = mean18 / sqrt(square);
-        y_edge_upto16[n * u.d + j18] = y_new;
+        y_edge_upto7[n * u.d + j18] = y_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let y_new = mean19 / sqrt(square);
-        y_edge_upto16[n * u.d + j19] = y_new;
+        y_edge_upto7[n * u.d + j19] = y_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let y_new = mean20 / sqrt(square);
-        y_edge_upto16[n * u.d + j20] = y_new;
+        y_edge_upto7[n * u.d + j20] = y_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let y_new = mean21 / sqrt(square);
-        y_edge_upto16[n * u.d + j21] = y_new;
+        y_edge_upto7[n * u.d + j21] = y_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let y_new = mean22 / sqrt(square);
-        y_edge_upto16[n * u.d + j22] = y_new;
+        y_edge_upto7[n * u.d + j22] = y_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let y_new = mean23 / sqrt(square);
-        y_edge_upto16[n * u.d + j23] = y_new;
+        y_edge_upto7[n * u.d + j23] = y_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let y_new = mean24 / sqrt(square);
-        y_edge_upto16[n * u.d + j24] = y_new;
+        y_edge_upto7[n * u.d + j24] = y_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let y_new = mean25 / sqrt(square);
-        y_edge_upto16[n * u.d + j25] = y_new;
+        y_edge_upto7[n * u.d + j25] = y_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let y_new = mean26 / sqrt(square);
-        y_edge_upto16[n * u.d + j26] = y_new;
+        y_edge_upto7[n * u.d + j26] = y_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let y_new = mean27 / sqrt(square);
-        y_edge_upto16[n * u.d + j27] = y_new;
+        y_edge_upto7[n * u.d + j27] = y_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let y_new = mean28 / sqrt(square);
-        y_edge_upto16[n * u.d + j28] = y_new;
+        y_edge_upto7[n * u.d + j28] = y_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let y_new = mean29 / sqrt(square);
-        y_edge_upto16[n * u.d + j29] = y_new;
+        y_edge_upto7[n * u.d + j29] = y_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let y_new = mean30 / sqrt(square);
-        y_edge_upto16[n * u.d + j30] = y_new;
+        y_edge_upto7[n * u.d + j30] = y_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let y_new = mean31 / sqrt(square);
-        y_edge_upto16[n * u.d + j31] = y_new;
+        y_edge_upto7[n * u.d + j31] = y_new;
     }
 }
 
@@ -988,34 +988,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let mean0 = mean_edge_upto16[n * u.d + j];
+        let mean0 = mean_edge_upto7[n * u.d + j];
         var mean1: f32;
         if (j1 < u.d) {
-            mean1 = mean_edge_upto16[n * u.d + j1];
+            mean1 = mean_edge_upto7[n * u.d + j1];
         }
         var mean2: f32;
         if (j2 < u.d) {
-            mean2 = mean_edge_upto16[n * u.d + j2];
+            mean2 = mean_edge_upto7[n * u.d + j2];
         }
         var mean3: f32;
         if (j3 < u.d) {
-            mean3 = mean_edge_upto16[n * u.d + j3];
+            mean3 = mean_edge_upto7[n * u.d + j3];
         }
         var mean4: f32;
         if (j4 < u.d) {
-            mean4 = mean_edge_upto16[n * u.d + j4];
+            mean4 = mean_edge_upto7[n * u.d + j4];
         }
         var mean5: f32;
         if (j5 < u.d) {
-            mean5 = mean_edge_upto16[n * u.d + j5];
+            mean5 = mean_edge_upto7[n * u.d + j5];
         }
         var mean6: f32;
         if (j6 < u.d) {
-            mean6 = mean_edge_upto16[n * u.d + j6];
+            mean6 = mean_edge_upto7[n * u.d + j6];
         }
         var mean7: f32;
         if (j7 < u.d) {
-            mean7 = mean_edge_upto16[n * u.d + j7];
+            mean7 = mean_edge_upto7[n * u.d + j7];
         }
         square_part += mean0 * mean0;
         if (j1 < u.d) {
@@ -1049,64 +1049,64 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let mean0 = mean_edge_upto16[n * u.d + j];
+        let mean0 = mean_edge_upto7[n * u.d + j];
         var mean1: f32;
         if (j1 < u.d) {
-            mean1 = mean_edge_upto16[n * u.d + j1];
+            mean1 = mean_edge_upto7[n * u.d + j1];
         }
         var mean2: f32;
         if (j2 < u.d) {
-            mean2 = mean_edge_upto16[n * u.d + j2];
+            mean2 = mean_edge_upto7[n * u.d + j2];
         }
         var mean3: f32;
         if (j3 < u.d) {
-            mean3 = mean_edge_upto16[n * u.d + j3];
+            mean3 = mean_edge_upto7[n * u.d + j3];
         }
         var mean4: f32;
         if (j4 < u.d) {
-            mean4 = mean_edge_upto16[n * u.d + j4];
+            mean4 = mean_edge_upto7[n * u.d + j4];
         }
         var mean5: f32;
         if (j5 < u.d) {
-            mean5 = mean_edge_upto16[n * u.d + j5];
+            mean5 = mean_edge_upto7[n * u.d + j5];
         }
         var mean6: f32;
         if (j6 < u.d) {
-            mean6 = mean_edge_upto16[n * u.d + j6];
+            mean6 = mean_edge_upto7[n * u.d + j6];
         }
         var mean7: f32;
         if (j7 < u.d) {
-            mean7 = mean_edge_upto16[n * u.d + j7];
+            mean7 = mean_edge_upto7[n * u.d + j7];
         }
         let y_new = mean0 / sqrt(square);
-        y_edge_upto16[n * u.d + j] = y_new;
+        y_edge_upto7[n * u.d + j] = y_new;
         if (j1 < u.d) {
             let y_new = mean1 / sqrt(square);
-            y_edge_upto16[n * u.d + j1] = y_new;
+            y_edge_upto7[n * u.d + j1] = y_new;
         }
         if (j2 < u.d) {
             let y_new = mean2 / sqrt(square);
-            y_edge_upto16[n * u.d + j2] = y_new;
+            y_edge_upto7[n * u.d + j2] = y_new;
         }
         if (j3 < u.d) {
             let y_new = mean3 / sqrt(square);
-            y_edge_upto16[n * u.d + j3] = y_new;
+            y_edge_upto7[n * u.d + j3] = y_new;
         }
         if (j4 < u.d) {
             let y_new = mean4 / sqrt(square);
-            y_edge_upto16[n * u.d + j4] = y_new;
+            y_edge_upto7[n * u.d + j4] = y_new;
         }
         if (j5 < u.d) {
             let y_new = mean5 / sqrt(square);
-            y_edge_upto16[n * u.d + j5] = y_new;
+            y_edge_upto7[n * u.d + j5] = y_new;
         }
         if (j6 < u.d) {
             let y_new = mean6 / sqrt(square);
-            y_edge_upto16[n * u.d + j6] = y_new;
+            y_edge_upto7[n * u.d + j6] = y_new;
         }
         if (j7 < u.d) {
             let y_new = mean7 / sqrt(square);
-            y_edge_upto16[n * u.d + j7] = y_new;
+            y_edge_upto7[n * u.d + j7] = y_new;
         }
     }
 }

@@ -83,11 +83,11 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -100,7 +100,7 @@ fn edge_upto16(
     let q = row % u.c;
     var y_new_sum_part = 0.0;
     for (var p = 0u; p < u.n; p += 1u) {
-        y_new_sum_part += x_edge_upto16[(i * u.c + q) * u.n + p];
+        y_new_sum_part += x_edge_upto15[(i * u.c + q) * u.n + p];
     }
     let y_new_sum = y_new_sum_part;
     let y_new = y_new_sum / f32(max(i32(u.n), 1));
@@ -216,28 +216,28 @@ fn edge_upto(
     let p7 = place + LANES * 7u;
     var y_new_sum_part = 0.0;
     if (p0 < row_length) {
-        y_new_sum_part += x_edge_upto16[(i * u.c + q) * u.n + p0];
+        y_new_sum_part += x_edge_upto15[(i * u.c + q) * u.n + p0];
     }
     if (p1 < row_length) {
-        y_new_sum_part += x_edge_upto16[(i * u.c + q) * u.n + p1];
+        y_new_sum_part += x_edge_upto15[(i * u.c + q) * u.n + p1];
     }
     if (p2 < row_length) {
-        y_new_sum_part += x_edge_upto16[(i * u.c + q) * u.n + p2];
+        y_new_sum_part += x_edge_upto15[(i * u.c + q) * u.n + p2];
     }
     if (p3 < row_length) {
-        y_new_sum_part += x_edge_upto16[(i * u.c + q) * u.n + p3];
+        y_new_sum_part += x_edge_upto15[(i * u.c + q) * u.n + p3];
     }
     if ((CHUNKS > 4u) & (p4 < row_length)) {
-        y_new_sum_part += x_edge_upto16[(i * u.c + q) * u.n + p4];
+        y_new_sum_part += x_edge_upto15[(i * u.c + q) * u.n + p4];
     }
     if ((CHUNKS > 5u) & (p5 < row_length)) {
-        y_new_sum_part += x_edge_upto16[(i * u.c + q) * u.n + p5];
+        y_new_sum_part += x_edge_upto15[(i * u.c + q) * u.n + p5];
     }
     if ((CHUNKS > 6u) & (p6 < row_length)) {
-        y_new_sum_part += x_edge_upto16[(i * u.c + q) * u.n + p6];
+        y_new_sum_part += x_edge_upto15[(i * u.c + q) * u.n + p6];
     }
     if ((CHUNKS > 7u) & (p7 < row_length)) {
-        y_new_sum_part += x_edge_upto16[(i * u.c + q) * u.n + p7];
+        y_new_sum_part += x_edge_upto15[(i * u.c + q) * u.n + p7];
     }
     let y_new_sum = row_sum_upto(y_new_sum_part, lane);
     let y_new = y_new_sum / f32(max(i32(u.n), 1));
@@ -268,34 +268,34 @@ fn edge(
         let p5 = p + 1280u;
         let p6 = p + 1536u;
         let p7 = p + 1792u;
-        let x0 = x_edge_upto16[(i * u.c + q) * u.n + p];
+        let x0 = x_edge_upto15[(i * u.c + q) * u.n + p];
         var x1: f32;
         if (p1 < u.n) {
-            x1 = x_edge_upto16[(i * u.c + q) * u.n + p1];
+            x1 = x_edge_upto15[(i * u.c + q) * u.n + p1];
         }
         var x2: f32;
         if (p2 < u.n) {
-            x2 = x_edge_upto16[(i * u.c + q) * u.n + p2];
+            x2 = x_edge_upto15[(i * u.c + q) * u.n + p2];
         }
         var x3: f32;
         if (p3 < u.n) {
-            x3 = x_edge_upto16[(i * u.c + q) * u.n + p3];
+            x3 = x_edge_upto15[(i * u.c + q) * u.n + p3];
         }
         var x4: f32;
         if (p4 < u.n) {
-            x4 = x_edge_upto16[(i * u.c + q) * u.n + p4];
+            x4 = x_edge_upto15[(i * u.c + q) * u.n + p4];
         }
         var x5: f32;
         if (p5 < u.n) {
-            x5 = x_edge_upto16[(i * u.c + q) * u.n + p5];
+            x5 = x_edge_upto15[(i * u.c + q) * u.n + p5];
         }
         var x6: f32;
         if (p6 < u.n) {
-            x6 = x_edge_upto16[(i * u.c + q) * u.n + p6];
+            x6 = x_edge_upto15[(i * u.c + q) * u.n + p6];
         }
         var x7: f32;
         if (p7 < u.n) {
-            x7 = x_edge_upto16[(i * u.c + q) * u.n + p7];
+            x7 = x_edge_upto15[(i * u.c + q) * u.n + p7];
         }
         y_new_sum_part += x0;
         if (p1 < u.n) {

@@ -101,7 +101,7 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto15: array<f32>;
 
 // An integer that orders floats: both zeros alike, and what is not a number above all.
 fn float_rank(x: f32) -> i32 {
@@ -110,9 +110,9 @@ fn float_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), size > i32(0x7f800000));
 }
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -123,7 +123,7 @@ fn edge_upto16(
     }
     var y_new_argmin_part = vec2i(i32(-2147483648), -1);
     for (var j = 0u; j < u.n; j += 1u) {
-        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto16[i * u.n + j]), i32(j)));
+        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto15[i * u.n + j]), i32(j)));
     }
     let y_new_argmin = y_new_argmin_part.y;
     let y_new = u32(y_new_argmin);
@@ -235,28 +235,28 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var y_new_argmin_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto16[i * u.n + j0]), i32(j0)));
+        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto15[i * u.n + j0]), i32(j0)));
     }
     if (j1 < row_length) {
-        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto16[i * u.n + j1]), i32(j1)));
+        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto15[i * u.n + j1]), i32(j1)));
     }
     if (j2 < row_length) {
-        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto16[i * u.n + j2]), i32(j2)));
+        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto15[i * u.n + j2]), i32(j2)));
     }
     if (j3 < row_length) {
-        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto16[i * u.n + j3]), i32(j3)));
+        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto15[i * u.n + j3]), i32(j3)));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto16[i * u.n + j4]), i32(j4)));
+        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto15[i * u.n + j4]), i32(j4)));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto16[i * u.n + j5]), i32(j5)));
+        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto15[i * u.n + j5]), i32(j5)));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto16[i * u.n + j6]), i32(j6)));
+        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto15[i * u.n + j6]), i32(j6)));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto16[i * u.n + j7]), i32(j7)));
+        y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x_edge_upto15[i * u.n + j7]), i32(j7)));
     }
     let y_new_argmin = row_argmin_upto(y_new_argmin_part, lane).y;
     let y_new = u32(y_new_argmin);
@@ -285,34 +285,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto15[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto15[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto15[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto15[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto15[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto15[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto15[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto15[i * u.n + j7];
         }
         y_new_argmin_part = better(y_new_argmin_part, vec2i(float_rank(-x0), i32(j)));
         if (j1 < u.n) {

@@ -172,8 +172,8 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> logits_edge_upto16: array<f32>;
-@group(0) @binding(4) var<storage, read_write> dlogits_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> logits_edge_upto7: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dlogits_edge_upto7: array<f32>;
 
 // An integer in the order of floats, and beyond all others what is not a number.
 fn max_rank(x: f32) -> i32 {
@@ -183,9 +183,9 @@ fn max_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), nan);
 }
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -196,18 +196,18 @@ fn edge_upto16(
     }
     var top_max_part = i32(-2147483648);
     for (var j = 0u; j < u.n; j += 1u) {
-        top_max_part = max(top_max_part, max_rank(logits_edge_upto16[i * u.n + j]));
+        top_max_part = max(top_max_part, max_rank(logits_edge_upto7[i * u.n + j]));
     }
     let top_max = top_max_part;
     let top = max_value(top_max);
     var total_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        total_part += exp(logits_edge_upto16[i * u.n + j] - top);
+        total_part += exp(logits_edge_upto7[i * u.n + j] - top);
     }
     let total = total_part;
     for (var j = 0u; j < u.n; j += 1u) {
-        let dlogits_new = dloss[0u] * (exp(logits_edge_upto16[i * u.n + j] - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j] = dlogits_new;
+        let dlogits_new = dloss[0u] * (exp(logits_edge_upto7[i * u.n + j] - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto7[i * u.n + j] = dlogits_new;
     }
 }
 
@@ -653,35 +653,35 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var logits0: f32;
     if (j0 < row_length) {
-        logits0 = logits_edge_upto16[i * u.n + j0];
+        logits0 = logits_edge_upto7[i * u.n + j0];
     }
     var logits1: f32;
     if (j1 < row_length) {
-        logits1 = logits_edge_upto16[i * u.n + j1];
+        logits1 = logits_edge_upto7[i * u.n + j1];
     }
     var logits2: f32;
     if (j2 < row_length) {
-        logits2 = logits_edge_upto16[i * u.n + j2];
+        logits2 = logits_edge_upto7[i * u.n + j2];
     }
     var logits3: f32;
     if (j3 < row_length) {
-        logits3 = logits_edge_upto16[i * u.n + j3];
+        logits3 = logits_edge_upto7[i * u.n + j3];
     }
     var logits4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        logits4 = logits_edge_upto16[i * u.n + j4];
+        logits4 = logits_edge_upto7[i * u.n + j4];
     }
     var logits5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        logits5 = logits_edge_upto16[i * u.n + j5];
+        logits5 = logits_edge_upto7[i * u.n + j5];
     }
     var logits6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        logits6 = logits_edge_upto16[i * u.n + j6];
+        logits6 = logits_edge_upto7[i * u.n + j6];
     }
     var logits7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        logits7 = logits_edge_upto16[i * u.n + j7];
+        logits7 = logits_edge_upto7[i * u.n + j7];
     }
     var top_max_part = i32(-2147483648);
     if (j0 < row_length) {
@@ -738,35 +738,35 @@ fn edge_upto(
     let total = row_sum_upto(total_part, lane);
     if (j0 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits0 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j0)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j0] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j0] = dlogits_new;
     }
     if (j1 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits1 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j1)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j1] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j1] = dlogits_new;
     }
     if (j2 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits2 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j2)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j2] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j2] = dlogits_new;
     }
     if (j3 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j3)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j3] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j3] = dlogits_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits4 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j4)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j4] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j4] = dlogits_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits5 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j5)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j5] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j5] = dlogits_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits6 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j6)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j6] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j6] = dlogits_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits7 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j7)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j7] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j7] = dlogits_new;
     }
 }
 
@@ -819,131 +819,131 @@ fn edge_long(
     let j31 = place + LANES * 31u;
     var logits0: f32;
     if (j0 < row_length) {
-        logits0 = logits_edge_upto16[i * u.n + j0];
+        logits0 = logits_edge_upto7[i * u.n + j0];
     }
     var logits1: f32;
     if (j1 < row_length) {
-        logits1 = logits_edge_upto16[i * u.n + j1];
+        logits1 = logits_edge_upto7[i * u.n + j1];
     }
     var logits2: f32;
     if (j2 < row_length) {
-        logits2 = logits_edge_upto16[i * u.n + j2];
+        logits2 = logits_edge_upto7[i * u.n + j2];
     }
     var logits3: f32;
     if (j3 < row_length) {
-        logits3 = logits_edge_upto16[i * u.n + j3];
+        logits3 = logits_edge_upto7[i * u.n + j3];
     }
     var logits4: f32;
     if (j4 < row_length) {
-        logits4 = logits_edge_upto16[i * u.n + j4];
+        logits4 = logits_edge_upto7[i * u.n + j4];
     }
     var logits5: f32;
     if (j5 < row_length) {
-        logits5 = logits_edge_upto16[i * u.n + j5];
+        logits5 = logits_edge_upto7[i * u.n + j5];
     }
     var logits6: f32;
     if (j6 < row_length) {
-        logits6 = logits_edge_upto16[i * u.n + j6];
+        logits6 = logits_edge_upto7[i * u.n + j6];
     }
     var logits7: f32;
     if (j7 < row_length) {
-        logits7 = logits_edge_upto16[i * u.n + j7];
+        logits7 = logits_edge_upto7[i * u.n + j7];
     }
     var logits8: f32;
     if (j8 < row_length) {
-        logits8 = logits_edge_upto16[i * u.n + j8];
+        logits8 = logits_edge_upto7[i * u.n + j8];
     }
     var logits9: f32;
     if (j9 < row_length) {
-        logits9 = logits_edge_upto16[i * u.n + j9];
+        logits9 = logits_edge_upto7[i * u.n + j9];
     }
     var logits10: f32;
     if (j10 < row_length) {
-        logits10 = logits_edge_upto16[i * u.n + j10];
+        logits10 = logits_edge_upto7[i * u.n + j10];
     }
     var logits11: f32;
     if (j11 < row_length) {
-        logits11 = logits_edge_upto16[i * u.n + j11];
+        logits11 = logits_edge_upto7[i * u.n + j11];
     }
     var logits12: f32;
     if (j12 < row_length) {
-        logits12 = logits_edge_upto16[i * u.n + j12];
+        logits12 = logits_edge_upto7[i * u.n + j12];
     }
     var logits13: f32;
     if (j13 < row_length) {
-        logits13 = logits_edge_upto16[i * u.n + j13];
+        logits13 = logits_edge_upto7[i * u.n + j13];
     }
     var logits14: f32;
     if (j14 < row_length) {
-        logits14 = logits_edge_upto16[i * u.n + j14];
+        logits14 = logits_edge_upto7[i * u.n + j14];
     }
     var logits15: f32;
     if (j15 < row_length) {
-        logits15 = logits_edge_upto16[i * u.n + j15];
+        logits15 = logits_edge_upto7[i * u.n + j15];
     }
     var logits16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        logits16 = logits_edge_upto16[i * u.n + j16];
+        logits16 = logits_edge_upto7[i * u.n + j16];
     }
     var logits17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        logits17 = logits_edge_upto16[i * u.n + j17];
+        logits17 = logits_edge_upto7[i * u.n + j17];
     }
     var logits18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        logits18 = logits_edge_upto16[i * u.n + j18];
+        logits18 = logits_edge_upto7[i * u.n + j18];
     }
     var logits19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        logits19 = logits_edge_upto16[i * u.n + j19];
+        logits19 = logits_edge_upto7[i * u.n + j19];
     }
     var logits20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        logits20 = logits_edge_upto16[i * u.n + j20];
+        logits20 = logits_edge_upto7[i * u.n + j20];
     }
     var logits21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        logits21 = logits_edge_upto16[i * u.n + j21];
+        logits21 = logits_edge_upto7[i * u.n + j21];
     }
     var logits22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        logits22 = logits_edge_upto16[i * u.n + j22];
+        logits22 = logits_edge_upto7[i * u.n + j22];
     }
     var logits23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        logits23 = logits_edge_upto16[i * u.n + j23];
+        logits23 = logits_edge_upto7[i * u.n + j23];
     }
     var logits24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        logits24 = logits_edge_upto16[i * u.n + j24];
+        logits24 = logits_edge_upto7[i * u.n + j24];
     }
     var logits25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        logits25 = logits_edge_upto16[i * u.n + j25];
+        logits25 = logits_edge_upto7[i * u.n + j25];
     }
     var logits26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        logits26 = logits_edge_upto16[i * u.n + j26];
+        logits26 = logits_edge_upto7[i * u.n + j26];
     }
     var logits27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        logits27 = logits_edge_upto16[i * u.n + j27];
+        logits27 = logits_edge_upto7[i * u.n + j27];
     }
     var logits28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        logits28 = logits_edge_upto16[i * u.n + j28];
+        logits28 = logits_edge_upto7[i * u.n + j28];
     }
     var logits29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        logits29 = logits_edge_upto16[i * u.n + j29];
+        logits29 = logits_edge_upto7[i * u.n + j29];
     }
     var logits30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        logits30 = logits_edge_upto16[i * u.n + j30];
+        logits30 = logits_edge_upto7[i * u.n + j30];
     }
     var logits31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        logits31 = logits_edge_upto16[i * u.n + j31];
+        logits31 = logits_edge_upto7[i * u.n + j31];
     }
     var top_max_part = i32(-2147483648);
     if (j0 < row_length) {
@@ -1144,131 +1144,131 @@ fn edge_long(
     let total = row_sum_upto(total_part, lane);
     if (j0 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits0 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j0)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j0] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j0] = dlogits_new;
     }
     if (j1 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits1 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j1)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j1] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j1] = dlogits_new;
     }
     if (j2 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits2 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j2)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j2] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j2] = dlogits_new;
     }
     if (j3 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j3)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j3] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j3] = dlogits_new;
     }
     if (j4 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits4 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j4)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j4] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j4] = dlogits_new;
     }
     if (j5 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits5 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j5)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j5] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j5] = dlogits_new;
     }
     if (j6 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits6 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j6)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j6] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j6] = dlogits_new;
     }
     if (j7 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits7 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j7)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j7] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j7] = dlogits_new;
     }
     if (j8 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits8 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j8)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j8] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j8] = dlogits_new;
     }
     if (j9 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits9 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j9)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j9] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j9] = dlogits_new;
     }
     if (j10 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits10 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j10)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j10] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j10] = dlogits_new;
     }
     if (j11 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits11 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j11)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j11] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j11] = dlogits_new;
     }
     if (j12 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits12 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j12)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j12] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j12] = dlogits_new;
     }
     if (j13 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits13 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j13)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j13] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j13] = dlogits_new;
     }
     if (j14 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits14 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j14)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j14] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j14] = dlogits_new;
     }
     if (j15 < row_length) {
         let dlogits_new = dloss[0u] * (exp(logits15 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j15)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j15] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j15] = dlogits_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits16 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j16)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j16] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j16] = dlogits_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits17 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j17)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j17] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j17] = dlogits_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits18 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j18)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j18] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j18] = dlogits_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits19 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j19)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j19] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j19] = dlogits_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits20 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j20)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j20] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j20] = dlogits_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits21 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j21)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j21] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j21] = dlogits_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits22 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j22)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j22] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j22] = dlogits_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits23 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j23)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j23] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j23] = dlogits_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits24 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j24)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j24] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j24] = dlogits_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits25 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j25)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j25] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j25] = dlogits_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits26 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j26)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j26] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j26] = dlogits_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits27 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j27)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j27] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j27] = dlogits_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits28 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j28)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j28] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j28] = dlogits_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits29 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j29)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j29] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j29] = dlogits_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits30 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j30)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j30] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j30] = dlogits_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let dlogits_new = dloss[0u] * (exp(logits31 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j31)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j31] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j31] = dlogits_new;
     }
 }
 
@@ -1294,34 +1294,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let logits0 = logits_edge_upto16[i * u.n + j];
+        let logits0 = logits_edge_upto7[i * u.n + j];
         var logits1: f32;
         if (j1 < u.n) {
-            logits1 = logits_edge_upto16[i * u.n + j1];
+            logits1 = logits_edge_upto7[i * u.n + j1];
         }
         var logits2: f32;
         if (j2 < u.n) {
-            logits2 = logits_edge_upto16[i * u.n + j2];
+            logits2 = logits_edge_upto7[i * u.n + j2];
         }
         var logits3: f32;
         if (j3 < u.n) {
-            logits3 = logits_edge_upto16[i * u.n + j3];
+            logits3 = logits_edge_upto7[i * u.n + j3];
         }
         var logits4: f32;
         if (j4 < u.n) {
-            logits4 = logits_edge_upto16[i * u.n + j4];
+            logits4 = logits_edge_upto7[i * u.n + j4];
         }
         var logits5: f32;
         if (j5 < u.n) {
-            logits5 = logits_edge_upto16[i * u.n + j5];
+            logits5 = logits_edge_upto7[i * u.n + j5];
         }
         var logits6: f32;
         if (j6 < u.n) {
-            logits6 = logits_edge_upto16[i * u.n + j6];
+            logits6 = logits_edge_upto7[i * u.n + j6];
         }
         var logits7: f32;
         if (j7 < u.n) {
-            logits7 = logits_edge_upto16[i * u.n + j7];
+            logits7 = logits_edge_upto7[i * u.n + j7];
         }
         top_max_part = max(top_max_part, max_rank(logits0));
         if (j1 < u.n) {
@@ -1383,64 +1383,64 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let logits0 = logits_edge_upto16[i * u.n + j];
+        let logits0 = logits_edge_upto7[i * u.n + j];
         var logits1: f32;
         if (j1 < u.n) {
-            logits1 = logits_edge_upto16[i * u.n + j1];
+            logits1 = logits_edge_upto7[i * u.n + j1];
         }
         var logits2: f32;
         if (j2 < u.n) {
-            logits2 = logits_edge_upto16[i * u.n + j2];
+            logits2 = logits_edge_upto7[i * u.n + j2];
         }
         var logits3: f32;
         if (j3 < u.n) {
-            logits3 = logits_edge_upto16[i * u.n + j3];
+            logits3 = logits_edge_upto7[i * u.n + j3];
         }
         var logits4: f32;
         if (j4 < u.n) {
-            logits4 = logits_edge_upto16[i * u.n + j4];
+            logits4 = logits_edge_upto7[i * u.n + j4];
         }
         var logits5: f32;
         if (j5 < u.n) {
-            logits5 = logits_edge_upto16[i * u.n + j5];
+            logits5 = logits_edge_upto7[i * u.n + j5];
         }
         var logits6: f32;
         if (j6 < u.n) {
-            logits6 = logits_edge_upto16[i * u.n + j6];
+            logits6 = logits_edge_upto7[i * u.n + j6];
         }
         var logits7: f32;
         if (j7 < u.n) {
-            logits7 = logits_edge_upto16[i * u.n + j7];
+            logits7 = logits_edge_upto7[i * u.n + j7];
         }
         let dlogits_new = dloss[0u] * (exp(logits0 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j)))) / f32(max(i32(u.m), 1));
-        dlogits_edge_upto16[i * u.n + j] = dlogits_new;
+        dlogits_edge_upto7[i * u.n + j] = dlogits_new;
         if (j1 < u.n) {
             let dlogits_new = dloss[0u] * (exp(logits1 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j1)))) / f32(max(i32(u.m), 1));
-            dlogits_edge_upto16[i * u.n + j1] = dlogits_new;
+            dlogits_edge_upto7[i * u.n + j1] = dlogits_new;
         }
         if (j2 < u.n) {
             let dlogits_new = dloss[0u] * (exp(logits2 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j2)))) / f32(max(i32(u.m), 1));
-            dlogits_edge_upto16[i * u.n + j2] = dlogits_new;
+            dlogits_edge_upto7[i * u.n + j2] = dlogits_new;
         }
         if (j3 < u.n) {
             let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j3)))) / f32(max(i32(u.m), 1));
-            dlogits_edge_upto16[i * u.n + j3] = dlogits_new;
+            dlogits_edge_upto7[i * u.n + j3] = dlogits_new;
         }
         if (j4 < u.n) {
             let dlogits_new = dloss[0u] * (exp(logits4 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j4)))) / f32(max(i32(u.m), 1));
-            dlogits_edge_upto16[i * u.n + j4] = dlogits_new;
+            dlogits_edge_upto7[i * u.n + j4] = dlogits_new;
         }
         if (j5 < u.n) {
             let dlogits_new = dloss[0u] * (exp(logits5 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j5)))) / f32(max(i32(u.m), 1));
-            dlogits_edge_upto16[i * u.n + j5] = dlogits_new;
+            dlogits_edge_upto7[i * u.n + j5] = dlogits_new;
         }
         if (j6 < u.n) {
             let dlogits_new = dloss[0u] * (exp(logits6 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j6)))) / f32(max(i32(u.m), 1));
-            dlogits_edge_upto16[i * u.n + j6] = dlogits_new;
+            dlogits_edge_upto7[i * u.n + j6] = dlogits_new;
         }
         if (j7 < u.n) {
             let dlogits_new = dloss[0u] * (exp(logits7 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j7)))) / f32(max(i32(u.m), 1));
-            dlogits_edge_upto16[i * u.n + j7] = dlogits_new;
+            dlogits_edge_upto7[i * u.n + j7] = dlogits_new;
         }
     }
 }

@@ -131,11 +131,11 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto7: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -148,7 +148,7 @@ fn edge_upto16(
     for (var element = 0u; element < u.b * u.n; element += 1u) {
         let i = element / u.n;
         let p = element % u.n;
-        mean_new_sum_part += x_edge_upto16[(i * u.c + k) * u.n + p];
+        mean_new_sum_part += x_edge_upto7[(i * u.c + k) * u.n + p];
     }
     let mean_new_sum = mean_new_sum_part;
     let mean_new = mean_new_sum / f32(max(i32(u.b) * i32(u.n), 1));
@@ -156,7 +156,7 @@ fn edge_upto16(
     for (var element = 0u; element < u.b * u.n; element += 1u) {
         let i = element / u.n;
         let p = element % u.n;
-        variance_new_sum_part += (x_edge_upto16[(i * u.c + k) * u.n + p] - mean_new) * (x_edge_upto16[(i * u.c + k) * u.n + p] - mean_new);
+        variance_new_sum_part += (x_edge_upto7[(i * u.c + k) * u.n + p] - mean_new) * (x_edge_upto7[(i * u.c + k) * u.n + p] - mean_new);
     }
     let variance_new_sum = variance_new_sum_part;
     let variance_new = variance_new_sum / f32(max(i32(u.b) * i32(u.n), 1));
@@ -556,35 +556,35 @@ fn edge_upto(
     let p7 = element7 % u.n;
     var x0: f32;
     if (element0 < row_length) {
-        x0 = x_edge_upto16[(i0 * u.c + k) * u.n + p0];
+        x0 = x_edge_upto7[(i0 * u.c + k) * u.n + p0];
     }
     var x1: f32;
     if (element1 < row_length) {
-        x1 = x_edge_upto16[(i1 * u.c + k) * u.n + p1];
+        x1 = x_edge_upto7[(i1 * u.c + k) * u.n + p1];
     }
     var x2: f32;
     if (element2 < row_length) {
-        x2 = x_edge_upto16[(i2 * u.c + k) * u.n + p2];
+        x2 = x_edge_upto7[(i2 * u.c + k) * u.n + p2];
     }
     var x3: f32;
     if (element3 < row_length) {
-        x3 = x_edge_upto16[(i3 * u.c + k) * u.n + p3];
+        x3 = x_edge_upto7[(i3 * u.c + k) * u.n + p3];
     }
     var x4: f32;
     if ((CHUNKS > 4u) & (element4 < row_length)) {
-        x4 = x_edge_upto16[(i4 * u.c + k) * u.n + p4];
+        x4 = x_edge_upto7[(i4 * u.c + k) * u.n + p4];
     }
     var x5: f32;
     if ((CHUNKS > 5u) & (element5 < row_length)) {
-        x5 = x_edge_upto16[(i5 * u.c + k) * u.n + p5];
+        x5 = x_edge_upto7[(i5 * u.c + k) * u.n + p5];
     }
     var x6: f32;
     if ((CHUNKS > 6u) & (element6 < row_length)) {
-        x6 = x_edge_upto16[(i6 * u.c + k) * u.n + p6];
+        x6 = x_edge_upto7[(i6 * u.c + k) * u.n + p6];
     }
     var x7: f32;
     if ((CHUNKS > 7u) & (element7 < row_length)) {
-        x7 = x_edge_upto16[(i7 * u.c + k) * u.n + p7];
+        x7 = x_edge_upto7[(i7 * u.c + k) * u.n + p7];
     }
     var mean_new_sum_part = 0.0;
     if (element0 < row_length) {
@@ -759,131 +759,131 @@ fn edge_long(
     let p31 = element31 % u.n;
     var x0: f32;
     if (element0 < row_length) {
-        x0 = x_edge_upto16[(i0 * u.c + k) * u.n + p0];
+        x0 = x_edge_upto7[(i0 * u.c + k) * u.n + p0];
     }
     var x1: f32;
     if (element1 < row_length) {
-        x1 = x_edge_upto16[(i1 * u.c + k) * u.n + p1];
+        x1 = x_edge_upto7[(i1 * u.c + k) * u.n + p1];
     }
     var x2: f32;
     if (element2 < row_length) {
-        x2 = x_edge_upto16[(i2 * u.c + k) * u.n + p2];
+        x2 = x_edge_upto7[(i2 * u.c + k) * u.n + p2];
     }
     var x3: f32;
     if (element3 < row_length) {
-        x3 = x_edge_upto16[(i3 * u.c + k) * u.n + p3];
+        x3 = x_edge_upto7[(i3 * u.c + k) * u.n + p3];
     }
     var x4: f32;
     if (element4 < row_length) {
-        x4 = x_edge_upto16[(i4 * u.c + k) * u.n + p4];
+        x4 = x_edge_upto7[(i4 * u.c + k) * u.n + p4];
     }
     var x5: f32;
     if (element5 < row_length) {
-        x5 = x_edge_upto16[(i5 * u.c + k) * u.n + p5];
+        x5 = x_edge_upto7[(i5 * u.c + k) * u.n + p5];
     }
     var x6: f32;
     if (element6 < row_length) {
-        x6 = x_edge_upto16[(i6 * u.c + k) * u.n + p6];
+        x6 = x_edge_upto7[(i6 * u.c + k) * u.n + p6];
     }
     var x7: f32;
     if (element7 < row_length) {
-        x7 = x_edge_upto16[(i7 * u.c + k) * u.n + p7];
+        x7 = x_edge_upto7[(i7 * u.c + k) * u.n + p7];
     }
     var x8: f32;
     if (element8 < row_length) {
-        x8 = x_edge_upto16[(i8 * u.c + k) * u.n + p8];
+        x8 = x_edge_upto7[(i8 * u.c + k) * u.n + p8];
     }
     var x9: f32;
     if (element9 < row_length) {
-        x9 = x_edge_upto16[(i9 * u.c + k) * u.n + p9];
+        x9 = x_edge_upto7[(i9 * u.c + k) * u.n + p9];
     }
     var x10: f32;
     if (element10 < row_length) {
-        x10 = x_edge_upto16[(i10 * u.c + k) * u.n + p10];
+        x10 = x_edge_upto7[(i10 * u.c + k) * u.n + p10];
     }
     var x11: f32;
     if (element11 < row_length) {
-        x11 = x_edge_upto16[(i11 * u.c + k) * u.n + p11];
+        x11 = x_edge_upto7[(i11 * u.c + k) * u.n + p11];
     }
     var x12: f32;
     if (element12 < row_length) {
-        x12 = x_edge_upto16[(i12 * u.c + k) * u.n + p12];
+        x12 = x_edge_upto7[(i12 * u.c + k) * u.n + p12];
     }
     var x13: f32;
     if (element13 < row_length) {
-        x13 = x_edge_upto16[(i13 * u.c + k) * u.n + p13];
+        x13 = x_edge_upto7[(i13 * u.c + k) * u.n + p13];
     }
     var x14: f32;
     if (element14 < row_length) {
-        x14 = x_edge_upto16[(i14 * u.c + k) * u.n + p14];
+        x14 = x_edge_upto7[(i14 * u.c + k) * u.n + p14];
     }
     var x15: f32;
     if (element15 < row_length) {
-        x15 = x_edge_upto16[(i15 * u.c + k) * u.n + p15];
+        x15 = x_edge_upto7[(i15 * u.c + k) * u.n + p15];
     }
     var x16: f32;
     if ((CHUNKS > 16u) & (element16 < row_length)) {
-        x16 = x_edge_upto16[(i16 * u.c + k) * u.n + p16];
+        x16 = x_edge_upto7[(i16 * u.c + k) * u.n + p16];
     }
     var x17: f32;
     if ((CHUNKS > 17u) & (element17 < row_length)) {
-        x17 = x_edge_upto16[(i17 * u.c + k) * u.n + p17];
+        x17 = x_edge_upto7[(i17 * u.c + k) * u.n + p17];
     }
     var x18: f32;
     if ((CHUNKS > 18u) & (element18 < row_length)) {
-        x18 = x_edge_upto16[(i18 * u.c + k) * u.n + p18];
+        x18 = x_edge_upto7[(i18 * u.c + k) * u.n + p18];
     }
     var x19: f32;
     if ((CHUNKS > 19u) & (element19 < row_length)) {
-        x19 = x_edge_upto16[(i19 * u.c + k) * u.n + p19];
+        x19 = x_edge_upto7[(i19 * u.c + k) * u.n + p19];
     }
     var x20: f32;
     if ((CHUNKS > 20u) & (element20 < row_length)) {
-        x20 = x_edge_upto16[(i20 * u.c + k) * u.n + p20];
+        x20 = x_edge_upto7[(i20 * u.c + k) * u.n + p20];
     }
     var x21: f32;
     if ((CHUNKS > 21u) & (element21 < row_length)) {
-        x21 = x_edge_upto16[(i21 * u.c + k) * u.n + p21];
+        x21 = x_edge_upto7[(i21 * u.c + k) * u.n + p21];
     }
     var x22: f32;
     if ((CHUNKS > 22u) & (element22 < row_length)) {
-        x22 = x_edge_upto16[(i22 * u.c + k) * u.n + p22];
+        x22 = x_edge_upto7[(i22 * u.c + k) * u.n + p22];
     }
     var x23: f32;
     if ((CHUNKS > 23u) & (element23 < row_length)) {
-        x23 = x_edge_upto16[(i23 * u.c + k) * u.n + p23];
+        x23 = x_edge_upto7[(i23 * u.c + k) * u.n + p23];
     }
     var x24: f32;
     if ((CHUNKS > 24u) & (element24 < row_length)) {
-        x24 = x_edge_upto16[(i24 * u.c + k) * u.n + p24];
+        x24 = x_edge_upto7[(i24 * u.c + k) * u.n + p24];
     }
     var x25: f32;
     if ((CHUNKS > 25u) & (element25 < row_length)) {
-        x25 = x_edge_upto16[(i25 * u.c + k) * u.n + p25];
+        x25 = x_edge_upto7[(i25 * u.c + k) * u.n + p25];
     }
     var x26: f32;
     if ((CHUNKS > 26u) & (element26 < row_length)) {
-        x26 = x_edge_upto16[(i26 * u.c + k) * u.n + p26];
+        x26 = x_edge_upto7[(i26 * u.c + k) * u.n + p26];
     }
     var x27: f32;
     if ((CHUNKS > 27u) & (element27 < row_length)) {
-        x27 = x_edge_upto16[(i27 * u.c + k) * u.n + p27];
+        x27 = x_edge_upto7[(i27 * u.c + k) * u.n + p27];
     }
     var x28: f32;
     if ((CHUNKS > 28u) & (element28 < row_length)) {
-        x28 = x_edge_upto16[(i28 * u.c + k) * u.n + p28];
+        x28 = x_edge_upto7[(i28 * u.c + k) * u.n + p28];
     }
     var x29: f32;
     if ((CHUNKS > 29u) & (element29 < row_length)) {
-        x29 = x_edge_upto16[(i29 * u.c + k) * u.n + p29];
+        x29 = x_edge_upto7[(i29 * u.c + k) * u.n + p29];
     }
     var x30: f32;
     if ((CHUNKS > 30u) & (element30 < row_length)) {
-        x30 = x_edge_upto16[(i30 * u.c + k) * u.n + p30];
+        x30 = x_edge_upto7[(i30 * u.c + k) * u.n + p30];
     }
     var x31: f32;
     if ((CHUNKS > 31u) & (element31 < row_length)) {
-        x31 = x_edge_upto16[(i31 * u.c + k) * u.n + p31];
+        x31 = x_edge_upto7[(i31 * u.c + k) * u.n + p31];
     }
     var mean_new_sum_part = 0.0;
     if (element0 < row_length) {
@@ -1125,34 +1125,34 @@ fn edge(
         let element7 = element + 1792u;
         let i7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16[(i0 * u.c + k) * u.n + p0];
+        let x0 = x_edge_upto7[(i0 * u.c + k) * u.n + p0];
         var x1: f32;
         if (element1 < u.b * u.n) {
-            x1 = x_edge_upto16[(i1 * u.c + k) * u.n + p1];
+            x1 = x_edge_upto7[(i1 * u.c + k) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.b * u.n) {
-            x2 = x_edge_upto16[(i2 * u.c + k) * u.n + p2];
+            x2 = x_edge_upto7[(i2 * u.c + k) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.b * u.n) {
-            x3 = x_edge_upto16[(i3 * u.c + k) * u.n + p3];
+            x3 = x_edge_upto7[(i3 * u.c + k) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.b * u.n) {
-            x4 = x_edge_upto16[(i4 * u.c + k) * u.n + p4];
+            x4 = x_edge_upto7[(i4 * u.c + k) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.b * u.n) {
-            x5 = x_edge_upto16[(i5 * u.c + k) * u.n + p5];
+            x5 = x_edge_upto7[(i5 * u.c + k) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.b * u.n) {
-            x6 = x_edge_upto16[(i6 * u.c + k) * u.n + p6];
+            x6 = x_edge_upto7[(i6 * u.c + k) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.b * u.n) {
-            x7 = x_edge_upto16[(i7 * u.c + k) * u.n + p7];
+            x7 = x_edge_upto7[(i7 * u.c + k) * u.n + p7];
         }
         mean_new_sum_part += x0;
         if (element1 < u.b * u.n) {
@@ -1204,34 +1204,34 @@ fn edge(
         let element7 = element + 1792u;
         let i7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16[(i0 * u.c + k) * u.n + p0];
+        let x0 = x_edge_upto7[(i0 * u.c + k) * u.n + p0];
         var x1: f32;
         if (element1 < u.b * u.n) {
-            x1 = x_edge_upto16[(i1 * u.c + k) * u.n + p1];
+            x1 = x_edge_upto7[(i1 * u.c + k) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.b * u.n) {
-            x2 = x_edge_upto16[(i2 * u.c + k) * u.n + p2];
+            x2 = x_edge_upto7[(i2 * u.c + k) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.b * u.n) {
-            x3 = x_edge_upto16[(i3 * u.c + k) * u.n + p3];
+            x3 = x_edge_upto7[(i3 * u.c + k) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.b * u.n) {
-            x4 = x_edge_upto16[(i4 * u.c + k) * u.n + p4];
+            x4 = x_edge_upto7[(i4 * u.c + k) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.b * u.n) {
-            x5 = x_edge_upto16[(i5 * u.c + k) * u.n + p5];
+            x5 = x_edge_upto7[(i5 * u.c + k) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.b * u.n) {
-            x6 = x_edge_upto16[(i6 * u.c + k) * u.n + p6];
+            x6 = x_edge_upto7[(i6 * u.c + k) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.b * u.n) {
-            x7 = x_edge_upto16[(i7 * u.c + k) * u.n + p7];
+            x7 = x_edge_upto7[(i7 * u.c + k) * u.n + p7];
         }
         variance_new_sum_part += (x0 - mean_new) * (x0 - mean_new);
         if (element1 < u.b * u.n) {

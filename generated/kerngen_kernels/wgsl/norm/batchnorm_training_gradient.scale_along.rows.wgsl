@@ -106,12 +106,12 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
-@group(0) @binding(3) var<storage, read> dy_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto15: array<f32>;
+@group(0) @binding(3) var<storage, read> dy_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -125,8 +125,8 @@ fn edge_upto16(
     for (var element = 0u; element < u.b * u.n; element += 1u) {
         let i = element / u.n;
         let p = element % u.n;
-        scale_along_new_part += dy_edge_upto16[(i * u.c + k) * u.n + p] * (x_edge_upto16[(i * u.c + k) * u.n + p] - mean[k]);
-        mean_along_new_part += dy_edge_upto16[(i * u.c + k) * u.n + p];
+        scale_along_new_part += dy_edge_upto15[(i * u.c + k) * u.n + p] * (x_edge_upto15[(i * u.c + k) * u.n + p] - mean[k]);
+        mean_along_new_part += dy_edge_upto15[(i * u.c + k) * u.n + p];
     }
     let scale_along_new = scale_along_new_part;
     let mean_along_new = mean_along_new_part;
@@ -491,50 +491,50 @@ fn edge_upto(
     var dy0: f32;
     var x0: f32;
     if (element0 < row_length) {
-        dy0 = dy_edge_upto16[(i0 * u.c + k) * u.n + p0];
-        x0 = x_edge_upto16[(i0 * u.c + k) * u.n + p0];
+        dy0 = dy_edge_upto15[(i0 * u.c + k) * u.n + p0];
+        x0 = x_edge_upto15[(i0 * u.c + k) * u.n + p0];
     }
     var dy1: f32;
     var x1: f32;
     if (element1 < row_length) {
-        dy1 = dy_edge_upto16[(i1 * u.c + k) * u.n + p1];
-        x1 = x_edge_upto16[(i1 * u.c + k) * u.n + p1];
+        dy1 = dy_edge_upto15[(i1 * u.c + k) * u.n + p1];
+        x1 = x_edge_upto15[(i1 * u.c + k) * u.n + p1];
     }
     var dy2: f32;
     var x2: f32;
     if (element2 < row_length) {
-        dy2 = dy_edge_upto16[(i2 * u.c + k) * u.n + p2];
-        x2 = x_edge_upto16[(i2 * u.c + k) * u.n + p2];
+        dy2 = dy_edge_upto15[(i2 * u.c + k) * u.n + p2];
+        x2 = x_edge_upto15[(i2 * u.c + k) * u.n + p2];
     }
     var dy3: f32;
     var x3: f32;
     if (element3 < row_length) {
-        dy3 = dy_edge_upto16[(i3 * u.c + k) * u.n + p3];
-        x3 = x_edge_upto16[(i3 * u.c + k) * u.n + p3];
+        dy3 = dy_edge_upto15[(i3 * u.c + k) * u.n + p3];
+        x3 = x_edge_upto15[(i3 * u.c + k) * u.n + p3];
     }
     var dy4: f32;
     var x4: f32;
     if ((CHUNKS > 4u) & (element4 < row_length)) {
-        dy4 = dy_edge_upto16[(i4 * u.c + k) * u.n + p4];
-        x4 = x_edge_upto16[(i4 * u.c + k) * u.n + p4];
+        dy4 = dy_edge_upto15[(i4 * u.c + k) * u.n + p4];
+        x4 = x_edge_upto15[(i4 * u.c + k) * u.n + p4];
     }
     var dy5: f32;
     var x5: f32;
     if ((CHUNKS > 5u) & (element5 < row_length)) {
-        dy5 = dy_edge_upto16[(i5 * u.c + k) * u.n + p5];
-        x5 = x_edge_upto16[(i5 * u.c + k) * u.n + p5];
+        dy5 = dy_edge_upto15[(i5 * u.c + k) * u.n + p5];
+        x5 = x_edge_upto15[(i5 * u.c + k) * u.n + p5];
     }
     var dy6: f32;
     var x6: f32;
     if ((CHUNKS > 6u) & (element6 < row_length)) {
-        dy6 = dy_edge_upto16[(i6 * u.c + k) * u.n + p6];
-        x6 = x_edge_upto16[(i6 * u.c + k) * u.n + p6];
+        dy6 = dy_edge_upto15[(i6 * u.c + k) * u.n + p6];
+        x6 = x_edge_upto15[(i6 * u.c + k) * u.n + p6];
     }
     var dy7: f32;
     var x7: f32;
     if ((CHUNKS > 7u) & (element7 < row_length)) {
-        dy7 = dy_edge_upto16[(i7 * u.c + k) * u.n + p7];
-        x7 = x_edge_upto16[(i7 * u.c + k) * u.n + p7];
+        dy7 = dy_edge_upto15[(i7 * u.c + k) * u.n + p7];
+        x7 = x_edge_upto15[(i7 * u.c + k) * u.n + p7];
     }
     var scale_along_new_part = 0.0;
     var mean_along_new_part = 0.0;
@@ -615,49 +615,49 @@ fn edge(
         let element7 = element + 1792u;
         let i7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let dy0 = dy_edge_upto16[(i0 * u.c + k) * u.n + p0];
-        let x0 = x_edge_upto16[(i0 * u.c + k) * u.n + p0];
+        let dy0 = dy_edge_upto15[(i0 * u.c + k) * u.n + p0];
+        let x0 = x_edge_upto15[(i0 * u.c + k) * u.n + p0];
         var dy1: f32;
         var x1: f32;
         if (element1 < u.b * u.n) {
-            dy1 = dy_edge_upto16[(i1 * u.c + k) * u.n + p1];
-            x1 = x_edge_upto16[(i1 * u.c + k) * u.n + p1];
+            dy1 = dy_edge_upto15[(i1 * u.c + k) * u.n + p1];
+            x1 = x_edge_upto15[(i1 * u.c + k) * u.n + p1];
         }
         var dy2: f32;
         var x2: f32;
         if (element2 < u.b * u.n) {
-            dy2 = dy_edge_upto16[(i2 * u.c + k) * u.n + p2];
-            x2 = x_edge_upto16[(i2 * u.c + k) * u.n + p2];
+            dy2 = dy_edge_upto15[(i2 * u.c + k) * u.n + p2];
+            x2 = x_edge_upto15[(i2 * u.c + k) * u.n + p2];
         }
         var dy3: f32;
         var x3: f32;
         if (element3 < u.b * u.n) {
-            dy3 = dy_edge_upto16[(i3 * u.c + k) * u.n + p3];
-            x3 = x_edge_upto16[(i3 * u.c + k) * u.n + p3];
+            dy3 = dy_edge_upto15[(i3 * u.c + k) * u.n + p3];
+            x3 = x_edge_upto15[(i3 * u.c + k) * u.n + p3];
         }
         var dy4: f32;
         var x4: f32;
         if (element4 < u.b * u.n) {
-            dy4 = dy_edge_upto16[(i4 * u.c + k) * u.n + p4];
-            x4 = x_edge_upto16[(i4 * u.c + k) * u.n + p4];
+            dy4 = dy_edge_upto15[(i4 * u.c + k) * u.n + p4];
+            x4 = x_edge_upto15[(i4 * u.c + k) * u.n + p4];
         }
         var dy5: f32;
         var x5: f32;
         if (element5 < u.b * u.n) {
-            dy5 = dy_edge_upto16[(i5 * u.c + k) * u.n + p5];
-            x5 = x_edge_upto16[(i5 * u.c + k) * u.n + p5];
+            dy5 = dy_edge_upto15[(i5 * u.c + k) * u.n + p5];
+            x5 = x_edge_upto15[(i5 * u.c + k) * u.n + p5];
         }
         var dy6: f32;
         var x6: f32;
         if (element6 < u.b * u.n) {
-            dy6 = dy_edge_upto16[(i6 * u.c + k) * u.n + p6];
-            x6 = x_edge_upto16[(i6 * u.c + k) * u.n + p6];
+            dy6 = dy_edge_upto15[(i6 * u.c + k) * u.n + p6];
+            x6 = x_edge_upto15[(i6 * u.c + k) * u.n + p6];
         }
         var dy7: f32;
         var x7: f32;
         if (element7 < u.b * u.n) {
-            dy7 = dy_edge_upto16[(i7 * u.c + k) * u.n + p7];
-            x7 = x_edge_upto16[(i7 * u.c + k) * u.n + p7];
+            dy7 = dy_edge_upto15[(i7 * u.c + k) * u.n + p7];
+            x7 = x_edge_upto15[(i7 * u.c + k) * u.n + p7];
         }
         scale_along_new_part += dy0 * (x0 - mean[k]);
         mean_along_new_part += dy0;

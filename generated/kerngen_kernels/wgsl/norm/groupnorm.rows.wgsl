@@ -189,12 +189,12 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto7: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y_edge_upto7: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -209,7 +209,7 @@ fn edge_upto16(
     for (var element = 0u; element < u.c * u.n; element += 1u) {
         let k = element / u.n;
         let p = element % u.n;
-        mean_sum_part += x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p];
+        mean_sum_part += x_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p];
     }
     let mean_sum = mean_sum_part;
     let mean = mean_sum / f32(i32(u.c) * i32(u.n));
@@ -217,7 +217,7 @@ fn edge_upto16(
     for (var element = 0u; element < u.c * u.n; element += 1u) {
         let k = element / u.n;
         let p = element % u.n;
-        variance_sum_part += (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean) * (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean);
+        variance_sum_part += (x_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] - mean) * (x_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] - mean);
     }
     let variance_sum = variance_sum_part;
     let variance = variance_sum / f32(i32(u.c) * i32(u.n));
@@ -225,8 +225,8 @@ fn edge_upto16(
     for (var element = 0u; element < u.c * u.n; element += 1u) {
         let k = element / u.n;
         let p = element % u.n;
-        let y_new = (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean) * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
+        let y_new = (x_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] - mean) * scale * gain[q * u.c + k] + bias[q * u.c + k];
+        y_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
     }
 }
 
@@ -720,7 +720,7 @@ fn edge_upto(
     var gain0: f32;
     var bias0: f32;
     if (element0 < row_length) {
-        x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         gain0 = gain[q * u.c + k0];
         bias0 = bias[q * u.c + k0];
     }
@@ -728,7 +728,7 @@ fn edge_upto(
     var gain1: f32;
     var bias1: f32;
     if (element1 < row_length) {
-        x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
         gain1 = gain[q * u.c + k1];
         bias1 = bias[q * u.c + k1];
     }
@@ -736,7 +736,7 @@ fn edge_upto(
     var gain2: f32;
     var bias2: f32;
     if (element2 < row_length) {
-        x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
         gain2 = gain[q * u.c + k2];
         bias2 = bias[q * u.c + k2];
     }
@@ -744,7 +744,7 @@ fn edge_upto(
     var gain3: f32;
     var bias3: f32;
     if (element3 < row_length) {
-        x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
         gain3 = gain[q * u.c + k3];
         bias3 = bias[q * u.c + k3];
     }
@@ -752,7 +752,7 @@ fn edge_upto(
     var gain4: f32;
     var bias4: f32;
     if ((CHUNKS > 4u) & (element4 < row_length)) {
-        x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
         gain4 = gain[q * u.c + k4];
         bias4 = bias[q * u.c + k4];
     }
@@ -760,7 +760,7 @@ fn edge_upto(
     var gain5: f32;
     var bias5: f32;
     if ((CHUNKS > 5u) & (element5 < row_length)) {
-        x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
         gain5 = gain[q * u.c + k5];
         bias5 = bias[q * u.c + k5];
     }
@@ -768,7 +768,7 @@ fn edge_upto(
     var gain6: f32;
     var bias6: f32;
     if ((CHUNKS > 6u) & (element6 < row_length)) {
-        x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
         gain6 = gain[q * u.c + k6];
         bias6 = bias[q * u.c + k6];
     }
@@ -776,7 +776,7 @@ fn edge_upto(
     var gain7: f32;
     var bias7: f32;
     if ((CHUNKS > 7u) & (element7 < row_length)) {
-        x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
         gain7 = gain[q * u.c + k7];
         bias7 = bias[q * u.c + k7];
     }
@@ -837,35 +837,35 @@ fn edge_upto(
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < row_length) {
         let y_new = (x0 - mean) * scale * gain0 + bias0;
-        y_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
     }
     if (element1 < row_length) {
         let y_new = (x1 - mean) * scale * gain1 + bias1;
-        y_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
     }
     if (element2 < row_length) {
         let y_new = (x2 - mean) * scale * gain2 + bias2;
-        y_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
     }
     if (element3 < row_length) {
         let y_new = (x3 - mean) * scale * gain3 + bias3;
-        y_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
     }
     if ((CHUNKS > 4u) & (element4 < row_length)) {
         let y_new = (x4 - mean) * scale * gain4 + bias4;
-        y_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
     }
     if ((CHUNKS > 5u) & (element5 < row_length)) {
         let y_new = (x5 - mean) * scale * gain5 + bias5;
-        y_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
     }
     if ((CHUNKS > 6u) & (element6 < row_length)) {
         let y_new = (x6 - mean) * scale * gain6 + bias6;
-        y_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
     }
     if ((CHUNKS > 7u) & (element7 < row_length)) {
         let y_new = (x7 - mean) * scale * gain7 + bias7;
-        y_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
     }
 }
 
@@ -934,7 +934,7 @@ fn edge_upto4096(
     var gain0: f32;
     var bias0: f32;
     if (element0 < u.c * u.n) {
-        x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         gain0 = gain[q * u.c + k0];
         bias0 = bias[q * u.c + k0];
     }
@@ -942,7 +942,7 @@ fn edge_upto4096(
     var gain1: f32;
     var bias1: f32;
     if (element1 < u.c * u.n) {
-        x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
         gain1 = gain[q * u.c + k1];
         bias1 = bias[q * u.c + k1];
     }
@@ -950,7 +950,7 @@ fn edge_upto4096(
     var gain2: f32;
     var bias2: f32;
     if (element2 < u.c * u.n) {
-        x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
         gain2 = gain[q * u.c + k2];
         bias2 = bias[q * u.c + k2];
     }
@@ -958,7 +958,7 @@ fn edge_upto4096(
     var gain3: f32;
     var bias3: f32;
     if (element3 < u.c * u.n) {
-        x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
         gain3 = gain[q * u.c + k3];
         bias3 = bias[q * u.c + k3];
     }
@@ -966,7 +966,7 @@ fn edge_upto4096(
     var gain4: f32;
     var bias4: f32;
     if (element4 < u.c * u.n) {
-        x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
         gain4 = gain[q * u.c + k4];
         bias4 = bias[q * u.c + k4];
     }
@@ -974,7 +974,7 @@ fn edge_upto4096(
     var gain5: f32;
     var bias5: f32;
     if (element5 < u.c * u.n) {
-        x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
         gain5 = gain[q * u.c + k5];
         bias5 = bias[q * u.c + k5];
     }
@@ -982,7 +982,7 @@ fn edge_upto4096(
     var gain6: f32;
     var bias6: f32;
     if (element6 < u.c * u.n) {
-        x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
         gain6 = gain[q * u.c + k6];
         bias6 = bias[q * u.c + k6];
     }
@@ -990,7 +990,7 @@ fn edge_upto4096(
     var gain7: f32;
     var bias7: f32;
     if (element7 < u.c * u.n) {
-        x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
         gain7 = gain[q * u.c + k7];
         bias7 = bias[q * u.c + k7];
     }
@@ -998,7 +998,7 @@ fn edge_upto4096(
     var gain8: f32;
     var bias8: f32;
     if (element8 < u.c * u.n) {
-        x8 = x_edge_upto16[((i * u.g + q) * u.c + k8) * u.n + p8];
+        x8 = x_edge_upto7[((i * u.g + q) * u.c + k8) * u.n + p8];
         gain8 = gain[q * u.c + k8];
         bias8 = bias[q * u.c + k8];
     }
@@ -1006,7 +1006,7 @@ fn edge_upto4096(
     var gain9: f32;
     var bias9: f32;
     if (element9 < u.c * u.n) {
-        x9 = x_edge_upto16[((i * u.g + q) * u.c + k9) * u.n + p9];
+        x9 = x_edge_upto7[((i * u.g + q) * u.c + k9) * u.n + p9];
         gain9 = gain[q * u.c + k9];
         bias9 = bias[q * u.c + k9];
     }
@@ -1014,7 +1014,7 @@ fn edge_upto4096(
     var gain10: f32;
     var bias10: f32;
     if (element10 < u.c * u.n) {
-        x10 = x_edge_upto16[((i * u.g + q) * u.c + k10) * u.n + p10];
+        x10 = x_edge_upto7[((i * u.g + q) * u.c + k10) * u.n + p10];
         gain10 = gain[q * u.c + k10];
         bias10 = bias[q * u.c + k10];
     }
@@ -1022,7 +1022,7 @@ fn edge_upto4096(
     var gain11: f32;
     var bias11: f32;
     if (element11 < u.c * u.n) {
-        x11 = x_edge_upto16[((i * u.g + q) * u.c + k11) * u.n + p11];
+        x11 = x_edge_upto7[((i * u.g + q) * u.c + k11) * u.n + p11];
         gain11 = gain[q * u.c + k11];
         bias11 = bias[q * u.c + k11];
     }
@@ -1030,7 +1030,7 @@ fn edge_upto4096(
     var gain12: f32;
     var bias12: f32;
     if (element12 < u.c * u.n) {
-        x12 = x_edge_upto16[((i * u.g + q) * u.c + k12) * u.n + p12];
+        x12 = x_edge_upto7[((i * u.g + q) * u.c + k12) * u.n + p12];
         gain12 = gain[q * u.c + k12];
         bias12 = bias[q * u.c + k12];
     }
@@ -1038,7 +1038,7 @@ fn edge_upto4096(
     var gain13: f32;
     var bias13: f32;
     if (element13 < u.c * u.n) {
-        x13 = x_edge_upto16[((i * u.g + q) * u.c + k13) * u.n + p13];
+        x13 = x_edge_upto7[((i * u.g + q) * u.c + k13) * u.n + p13];
         gain13 = gain[q * u.c + k13];
         bias13 = bias[q * u.c + k13];
     }
@@ -1046,7 +1046,7 @@ fn edge_upto4096(
     var gain14: f32;
     var bias14: f32;
     if (element14 < u.c * u.n) {
-        x14 = x_edge_upto16[((i * u.g + q) * u.c + k14) * u.n + p14];
+        x14 = x_edge_upto7[((i * u.g + q) * u.c + k14) * u.n + p14];
         gain14 = gain[q * u.c + k14];
         bias14 = bias[q * u.c + k14];
     }
@@ -1054,7 +1054,7 @@ fn edge_upto4096(
     var gain15: f32;
     var bias15: f32;
     if (element15 < u.c * u.n) {
-        x15 = x_edge_upto16[((i * u.g + q) * u.c + k15) * u.n + p15];
+        x15 = x_edge_upto7[((i * u.g + q) * u.c + k15) * u.n + p15];
         gain15 = gain[q * u.c + k15];
         bias15 = bias[q * u.c + k15];
     }
@@ -1163,67 +1163,67 @@ fn edge_upto4096(
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < u.c * u.n) {
         let y_new = (x0 - mean) * scale * gain0 + bias0;
-        y_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
     }
     if (element1 < u.c * u.n) {
         let y_new = (x1 - mean) * scale * gain1 + bias1;
-        y_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
     }
     if (element2 < u.c * u.n) {
         let y_new = (x2 - mean) * scale * gain2 + bias2;
-        y_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
     }
     if (element3 < u.c * u.n) {
         let y_new = (x3 - mean) * scale * gain3 + bias3;
-        y_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
     }
     if (element4 < u.c * u.n) {
         let y_new = (x4 - mean) * scale * gain4 + bias4;
-        y_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
     }
     if (element5 < u.c * u.n) {
         let y_new = (x5 - mean) * scale * gain5 + bias5;
-        y_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
     }
     if (element6 < u.c * u.n) {
         let y_new = (x6 - mean) * scale * gain6 + bias6;
-        y_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
     }
     if (element7 < u.c * u.n) {
         let y_new = (x7 - mean) * scale * gain7 + bias7;
-        y_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
     }
     if (element8 < u.c * u.n) {
         let y_new = (x8 - mean) * scale * gain8 + bias8;
-        y_edge_upto16[((i * u.g + q) * u.c + k8) * u.n + p8] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k8) * u.n + p8] = y_new;
     }
     if (element9 < u.c * u.n) {
         let y_new = (x9 - mean) * scale * gain9 + bias9;
-        y_edge_upto16[((i * u.g + q) * u.c + k9) * u.n + p9] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k9) * u.n + p9] = y_new;
     }
     if (element10 < u.c * u.n) {
         let y_new = (x10 - mean) * scale * gain10 + bias10;
-        y_edge_upto16[((i * u.g + q) * u.c + k10) * u.n + p10] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k10) * u.n + p10] = y_new;
     }
     if (element11 < u.c * u.n) {
         let y_new = (x11 - mean) * scale * gain11 + bias11;
-        y_edge_upto16[((i * u.g + q) * u.c + k11) * u.n + p11] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k11) * u.n + p11] = y_new;
     }
     if (element12 < u.c * u.n) {
         let y_new = (x12 - mean) * scale * gain12 + bias12;
-        y_edge_upto16[((i * u.g + q) * u.c + k12) * u.n + p12] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k12) * u.n + p12] = y_new;
     }
     if (element13 < u.c * u.n) {
         let y_new = (x13 - mean) * scale * gain13 + bias13;
-        y_edge_upto16[((i * u.g + q) * u.c + k13) * u.n + p13] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k13) * u.n + p13] = y_new;
     }
     if (element14 < u.c * u.n) {
         let y_new = (x14 - mean) * scale * gain14 + bias14;
-        y_edge_upto16[((i * u.g + q) * u.c + k14) * u.n + p14] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k14) * u.n + p14] = y_new;
     }
     if (element15 < u.c * u.n) {
         let y_new = (x15 - mean) * scale * gain15 + bias15;
-        y_edge_upto16[((i * u.g + q) * u.c + k15) * u.n + p15] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k15) * u.n + p15] = y_new;
     }
 }
 
@@ -1342,131 +1342,131 @@ fn edge_long(
     let p31 = element31 % u.n;
     var x0: f32;
     if (element0 < row_length) {
-        x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
     }
     var x1: f32;
     if (element1 < row_length) {
-        x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
     }
     var x2: f32;
     if (element2 < row_length) {
-        x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
     }
     var x3: f32;
     if (element3 < row_length) {
-        x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
     }
     var x4: f32;
     if (element4 < row_length) {
-        x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
     }
     var x5: f32;
     if (element5 < row_length) {
-        x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
     }
     var x6: f32;
     if (element6 < row_length) {
-        x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
     }
     var x7: f32;
     if (element7 < row_length) {
-        x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
     }
     var x8: f32;
     if (element8 < row_length) {
-        x8 = x_edge_upto16[((i * u.g + q) * u.c + k8) * u.n + p8];
+        x8 = x_edge_upto7[((i * u.g + q) * u.c + k8) * u.n + p8];
     }
     var x9: f32;
     if (element9 < row_length) {
-        x9 = x_edge_upto16[((i * u.g + q) * u.c + k9) * u.n + p9];
+        x9 = x_edge_upto7[((i * u.g + q) * u.c + k9) * u.n + p9];
     }
     var x10: f32;
     if (element10 < row_length) {
-        x10 = x_edge_upto16[((i * u.g + q) * u.c + k10) * u.n + p10];
+        x10 = x_edge_upto7[((i * u.g + q) * u.c + k10) * u.n + p10];
     }
     var x11: f32;
     if (element11 < row_length) {
-        x11 = x_edge_upto16[((i * u.g + q) * u.c + k11) * u.n + p11];
+        x11 = x_edge_upto7[((i * u.g + q) * u.c + k11) * u.n + p11];
     }
     var x12: f32;
     if (element12 < row_length) {
-        x12 = x_edge_upto16[((i * u.g + q) * u.c + k12) * u.n + p12];
+        x12 = x_edge_upto7[((i * u.g + q) * u.c + k12) * u.n + p12];
     }
     var x13: f32;
     if (element13 < row_length) {
-        x13 = x_edge_upto16[((i * u.g + q) * u.c + k13) * u.n + p13];
+        x13 = x_edge_upto7[((i * u.g + q) * u.c + k13) * u.n + p13];
     }
     var x14: f32;
     if (element14 < row_length) {
-        x14 = x_edge_upto16[((i * u.g + q) * u.c + k14) * u.n + p14];
+        x14 = x_edge_upto7[((i * u.g + q) * u.c + k14) * u.n + p14];
     }
     var x15: f32;
     if (element15 < row_length) {
-        x15 = x_edge_upto16[((i * u.g + q) * u.c + k15) * u.n + p15];
+        x15 = x_edge_upto7[((i * u.g + q) * u.c + k15) * u.n + p15];
     }
     var x16: f32;
     if ((CHUNKS > 16u) & (element16 < row_length)) {
-        x16 = x_edge_upto16[((i * u.g + q) * u.c + k16) * u.n + p16];
+        x16 = x_edge_upto7[((i * u.g + q) * u.c + k16) * u.n + p16];
     }
     var x17: f32;
     if ((CHUNKS > 17u) & (element17 < row_length)) {
-        x17 = x_edge_upto16[((i * u.g + q) * u.c + k17) * u.n + p17];
+        x17 = x_edge_upto7[((i * u.g + q) * u.c + k17) * u.n + p17];
     }
     var x18: f32;
     if ((CHUNKS > 18u) & (element18 < row_length)) {
-        x18 = x_edge_upto16[((i * u.g + q) * u.c + k18) * u.n + p18];
+        x18 = x_edge_upto7[((i * u.g + q) * u.c + k18) * u.n + p18];
     }
     var x19: f32;
     if ((CHUNKS > 19u) & (element19 < row_length)) {
-        x19 = x_edge_upto16[((i * u.g + q) * u.c + k19) * u.n + p19];
+        x19 = x_edge_upto7[((i * u.g + q) * u.c + k19) * u.n + p19];
     }
     var x20: f32;
     if ((CHUNKS > 20u) & (element20 < row_length)) {
-        x20 = x_edge_upto16[((i * u.g + q) * u.c + k20) * u.n + p20];
+        x20 = x_edge_upto7[((i * u.g + q) * u.c + k20) * u.n + p20];
     }
     var x21: f32;
     if ((CHUNKS > 21u) & (element21 < row_length)) {
-        x21 = x_edge_upto16[((i * u.g + q) * u.c + k21) * u.n + p21];
+        x21 = x_edge_upto7[((i * u.g + q) * u.c + k21) * u.n + p21];
     }
     var x22: f32;
     if ((CHUNKS > 22u) & (element22 < row_length)) {
-        x22 = x_edge_upto16[((i * u.g + q) * u.c + k22) * u.n + p22];
+        x22 = x_edge_upto7[((i * u.g + q) * u.c + k22) * u.n + p22];
     }
     var x23: f32;
     if ((CHUNKS > 23u) & (element23 < row_length)) {
-        x23 = x_edge_upto16[((i * u.g + q) * u.c + k23) * u.n + p23];
+        x23 = x_edge_upto7[((i * u.g + q) * u.c + k23) * u.n + p23];
     }
     var x24: f32;
     if ((CHUNKS > 24u) & (element24 < row_length)) {
-        x24 = x_edge_upto16[((i * u.g + q) * u.c + k24) * u.n + p24];
+        x24 = x_edge_upto7[((i * u.g + q) * u.c + k24) * u.n + p24];
     }
     var x25: f32;
     if ((CHUNKS > 25u) & (element25 < row_length)) {
-        x25 = x_edge_upto16[((i * u.g + q) * u.c + k25) * u.n + p25];
+        x25 = x_edge_upto7[((i * u.g + q) * u.c + k25) * u.n + p25];
     }
     var x26: f32;
     if ((CHUNKS > 26u) & (element26 < row_length)) {
-        x26 = x_edge_upto16[((i * u.g + q) * u.c + k26) * u.n + p26];
+        x26 = x_edge_upto7[((i * u.g + q) * u.c + k26) * u.n + p26];
     }
     var x27: f32;
     if ((CHUNKS > 27u) & (element27 < row_length)) {
-        x27 = x_edge_upto16[((i * u.g + q) * u.c + k27) * u.n + p27];
+        x27 = x_edge_upto7[((i * u.g + q) * u.c + k27) * u.n + p27];
     }
     var x28: f32;
     if ((CHUNKS > 28u) & (element28 < row_length)) {
-        x28 = x_edge_upto16[((i * u.g + q) * u.c + k28) * u.n + p28];
+        x28 = x_edge_upto7[((i * u.g + q) * u.c + k28) * u.n + p28];
     }
     var x29: f32;
     if ((CHUNKS > 29u) & (element29 < row_length)) {
-        x29 = x_edge_upto16[((i * u.g + q) * u.c + k29) * u.n + p29];
+        x29 = x_edge_upto7[((i * u.g + q) * u.c + k29) * u.n + p29];
     }
     var x30: f32;
     if ((CHUNKS > 30u) & (element30 < row_length)) {
-        x30 = x_edge_upto16[((i * u.g + q) * u.c + k30) * u.n + p30];
+        x30 = x_edge_upto7[((i * u.g + q) * u.c + k30) * u.n + p30];
     }
     var x31: f32;
     if ((CHUNKS > 31u) & (element31 < row_length)) {
-        x31 = x_edge_upto16[((i * u.g + q) * u.c + k31) * u.n + p31];
+        x31 = x_edge_upto7[((i * u.g + q) * u.c + k31) * u.n + p31];
     }
     var mean_sum_part = 0.0;
     if (element0 < row_length) {
@@ -1669,131 +1669,131 @@ fn edge_long(
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < row_length) {
         let y_new = (x0 - mean) * scale * gain[q * u.c + k0] + bias[q * u.c + k0];
-        y_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
     }
     if (element1 < row_length) {
         let y_new = (x1 - mean) * scale * gain[q * u.c + k1] + bias[q * u.c + k1];
-        y_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
     }
     if (element2 < row_length) {
         let y_new = (x2 - mean) * scale * gain[q * u.c + k2] + bias[q * u.c + k2];
-        y_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
     }
     if (element3 < row_length) {
         let y_new = (x3 - mean) * scale * gain[q * u.c + k3] + bias[q * u.c + k3];
-        y_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
     }
     if (element4 < row_length) {
         let y_new = (x4 - mean) * scale * gain[q * u.c + k4] + bias[q * u.c + k4];
-        y_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
     }
     if (element5 < row_length) {
         let y_new = (x5 - mean) * scale * gain[q * u.c + k5] + bias[q * u.c + k5];
-        y_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
     }
     if (element6 < row_length) {
         let y_new = (x6 - mean) * scale * gain[q * u.c + k6] + bias[q * u.c + k6];
-        y_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
     }
     if (element7 < row_length) {
         let y_new = (x7 - mean) * scale * gain[q * u.c + k7] + bias[q * u.c + k7];
-        y_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
     }
     if (element8 < row_length) {
         let y_new = (x8 - mean) * scale * gain[q * u.c + k8] + bias[q * u.c + k8];
-        y_edge_upto16[((i * u.g + q) * u.c + k8) * u.n + p8] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k8) * u.n + p8] = y_new;
     }
     if (element9 < row_length) {
         let y_new = (x9 - mean) * scale * gain[q * u.c + k9] + bias[q * u.c + k9];
-        y_edge_upto16[((i * u.g + q) * u.c + k9) * u.n + p9] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k9) * u.n + p9] = y_new;
     }
     if (element10 < row_length) {
         let y_new = (x10 - mean) * scale * gain[q * u.c + k10] + bias[q * u.c + k10];
-        y_edge_upto16[((i * u.g + q) * u.c + k10) * u.n + p10] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k10) * u.n + p10] = y_new;
     }
     if (element11 < row_length) {
         let y_new = (x11 - mean) * scale * gain[q * u.c + k11] + bias[q * u.c + k11];
-        y_edge_upto16[((i * u.g + q) * u.c + k11) * u.n + p11] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k11) * u.n + p11] = y_new;
     }
     if (element12 < row_length) {
         let y_new = (x12 - mean) * scale * gain[q * u.c + k12] + bias[q * u.c + k12];
-        y_edge_upto16[((i * u.g + q) * u.c + k12) * u.n + p12] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k12) * u.n + p12] = y_new;
     }
     if (element13 < row_length) {
         let y_new = (x13 - mean) * scale * gain[q * u.c + k13] + bias[q * u.c + k13];
-        y_edge_upto16[((i * u.g + q) * u.c + k13) * u.n + p13] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k13) * u.n + p13] = y_new;
     }
     if (element14 < row_length) {
         let y_new = (x14 - mean) * scale * gain[q * u.c + k14] + bias[q * u.c + k14];
-        y_edge_upto16[((i * u.g + q) * u.c + k14) * u.n + p14] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k14) * u.n + p14] = y_new;
     }
     if (element15 < row_length) {
         let y_new = (x15 - mean) * scale * gain[q * u.c + k15] + bias[q * u.c + k15];
-        y_edge_upto16[((i * u.g + q) * u.c + k15) * u.n + p15] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k15) * u.n + p15] = y_new;
     }
     if ((CHUNKS > 16u) & (element16 < row_length)) {
         let y_new = (x16 - mean) * scale * gain[q * u.c + k16] + bias[q * u.c + k16];
-        y_edge_upto16[((i * u.g + q) * u.c + k16) * u.n + p16] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k16) * u.n + p16] = y_new;
     }
     if ((CHUNKS > 17u) & (element17 < row_length)) {
         let y_new = (x17 - mean) * scale * gain[q * u.c + k17] + bias[q * u.c + k17];
-        y_edge_upto16[((i * u.g + q) * u.c + k17) * u.n + p17] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k17) * u.n + p17] = y_new;
     }
     if ((CHUNKS > 18u) & (element18 < row_length)) {
         let y_new = (x18 - mean) * scale * gain[q * u.c + k18] + bias[q * u.c + k18];
-        y_edge_upto16[((i * u.g + q) * u.c + k18) * u.n + p18] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k18) * u.n + p18] = y_new;
     }
     if ((CHUNKS > 19u) & (element19 < row_length)) {
         let y_new = (x19 - mean) * scale * gain[q * u.c + k19] + bias[q * u.c + k19];
-        y_edge_upto16[((i * u.g + q) * u.c + k19) * u.n + p19] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k19) * u.n + p19] = y_new;
     }
     if ((CHUNKS > 20u) & (element20 < row_length)) {
         let y_new = (x20 - mean) * scale * gain[q * u.c + k20] + bias[q * u.c + k20];
-        y_edge_upto16[((i * u.g + q) * u.c + k20) * u.n + p20] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k20) * u.n + p20] = y_new;
     }
     if ((CHUNKS > 21u) & (element21 < row_length)) {
         let y_new = (x21 - mean) * scale * gain[q * u.c + k21] + bias[q * u.c + k21];
-        y_edge_upto16[((i * u.g + q) * u.c + k21) * u.n + p21] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k21) * u.n + p21] = y_new;
     }
     if ((CHUNKS > 22u) & (element22 < row_length)) {
         let y_new = (x22 - mean) * scale * gain[q * u.c + k22] + bias[q * u.c + k22];
-        y_edge_upto16[((i * u.g + q) * u.c + k22) * u.n + p22] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k22) * u.n + p22] = y_new;
     }
     if ((CHUNKS > 23u) & (element23 < row_length)) {
         let y_new = (x23 - mean) * scale * gain[q * u.c + k23] + bias[q * u.c + k23];
-        y_edge_upto16[((i * u.g + q) * u.c + k23) * u.n + p23] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k23) * u.n + p23] = y_new;
     }
     if ((CHUNKS > 24u) & (element24 < row_length)) {
         let y_new = (x24 - mean) * scale * gain[q * u.c + k24] + bias[q * u.c + k24];
-        y_edge_upto16[((i * u.g + q) * u.c + k24) * u.n + p24] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k24) * u.n + p24] = y_new;
     }
     if ((CHUNKS > 25u) & (element25 < row_length)) {
         let y_new = (x25 - mean) * scale * gain[q * u.c + k25] + bias[q * u.c + k25];
-        y_edge_upto16[((i * u.g + q) * u.c + k25) * u.n + p25] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k25) * u.n + p25] = y_new;
     }
     if ((CHUNKS > 26u) & (element26 < row_length)) {
         let y_new = (x26 - mean) * scale * gain[q * u.c + k26] + bias[q * u.c + k26];
-        y_edge_upto16[((i * u.g + q) * u.c + k26) * u.n + p26] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k26) * u.n + p26] = y_new;
     }
     if ((CHUNKS > 27u) & (element27 < row_length)) {
         let y_new = (x27 - mean) * scale * gain[q * u.c + k27] + bias[q * u.c + k27];
-        y_edge_upto16[((i * u.g + q) * u.c + k27) * u.n + p27] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k27) * u.n + p27] = y_new;
     }
     if ((CHUNKS > 28u) & (element28 < row_length)) {
         let y_new = (x28 - mean) * scale * gain[q * u.c + k28] + bias[q * u.c + k28];
-        y_edge_upto16[((i * u.g + q) * u.c + k28) * u.n + p28] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k28) * u.n + p28] = y_new;
     }
     if ((CHUNKS > 29u) & (element29 < row_length)) {
         let y_new = (x29 - mean) * scale * gain[q * u.c + k29] + bias[q * u.c + k29];
-        y_edge_upto16[((i * u.g + q) * u.c + k29) * u.n + p29] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k29) * u.n + p29] = y_new;
     }
     if ((CHUNKS > 30u) & (element30 < row_length)) {
         let y_new = (x30 - mean) * scale * gain[q * u.c + k30] + bias[q * u.c + k30];
-        y_edge_upto16[((i * u.g + q) * u.c + k30) * u.n + p30] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k30) * u.n + p30] = y_new;
     }
     if ((CHUNKS > 31u) & (element31 < row_length)) {
         let y_new = (x31 - mean) * scale * gain[q * u.c + k31] + bias[q * u.c + k31];
-        y_edge_upto16[((i * u.g + q) * u.c + k31) * u.n + p31] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k31) * u.n + p31] = y_new;
     }
 }
 
@@ -1835,34 +1835,34 @@ fn edge(
         let element7 = element + 1792u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         var x1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
         }
         mean_sum_part += x0;
         if (element1 < u.c * u.n) {
@@ -1914,34 +1914,34 @@ fn edge(
         let element7 = element + 1792u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         var x1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
         }
         variance_sum_part += (x0 - mean) * (x0 - mean);
         if (element1 < u.c * u.n) {
@@ -1993,14 +1993,14 @@ fn edge(
         let element7 = element + 1792u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         let gain0 = gain[q * u.c + k0];
         let bias0 = bias[q * u.c + k0];
         var x1: f32;
         var gain1: f32;
         var bias1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
             gain1 = gain[q * u.c + k1];
             bias1 = bias[q * u.c + k1];
         }
@@ -2008,7 +2008,7 @@ fn edge(
         var gain2: f32;
         var bias2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
             gain2 = gain[q * u.c + k2];
             bias2 = bias[q * u.c + k2];
         }
@@ -2016,7 +2016,7 @@ fn edge(
         var gain3: f32;
         var bias3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
             gain3 = gain[q * u.c + k3];
             bias3 = bias[q * u.c + k3];
         }
@@ -2024,7 +2024,7 @@ fn edge(
         var gain4: f32;
         var bias4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
             gain4 = gain[q * u.c + k4];
             bias4 = bias[q * u.c + k4];
         }
@@ -2032,7 +2032,7 @@ fn edge(
         var gain5: f32;
         var bias5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
             gain5 = gain[q * u.c + k5];
             bias5 = bias[q * u.c + k5];
         }
@@ -2040,7 +2040,7 @@ fn edge(
         var gain6: f32;
         var bias6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
             gain6 = gain[q * u.c + k6];
             bias6 = bias[q * u.c + k6];
         }
@@ -2048,39 +2048,39 @@ fn edge(
         var gain7: f32;
         var bias7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
             gain7 = gain[q * u.c + k7];
             bias7 = bias[q * u.c + k7];
         }
         let y_new = (x0 - mean) * scale * gain0 + bias0;
-        y_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
+        y_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
         if (element1 < u.c * u.n) {
             let y_new = (x1 - mean) * scale * gain1 + bias1;
-            y_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
+            y_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
         }
         if (element2 < u.c * u.n) {
             let y_new = (x2 - mean) * scale * gain2 + bias2;
-            y_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
+            y_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
         }
         if (element3 < u.c * u.n) {
             let y_new = (x3 - mean) * scale * gain3 + bias3;
-            y_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
+            y_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
         }
         if (element4 < u.c * u.n) {
             let y_new = (x4 - mean) * scale * gain4 + bias4;
-            y_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
+            y_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
         }
         if (element5 < u.c * u.n) {
             let y_new = (x5 - mean) * scale * gain5 + bias5;
-            y_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
+            y_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
         }
         if (element6 < u.c * u.n) {
             let y_new = (x6 - mean) * scale * gain6 + bias6;
-            y_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
+            y_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
         }
         if (element7 < u.c * u.n) {
             let y_new = (x7 - mean) * scale * gain7 + bias7;
-            y_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
+            y_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
         }
     }
 }

@@ -217,13 +217,13 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
-@group(0) @binding(3) var<storage, read> dy_edge_upto16: array<f32>;
-@group(0) @binding(4) var<storage, read_write> dx_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto7: array<f32>;
+@group(0) @binding(3) var<storage, read> dy_edge_upto7: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dx_edge_upto7: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -238,7 +238,7 @@ fn edge_upto16(
     for (var element = 0u; element < u.c * u.n; element += 1u) {
         let k = element / u.n;
         let p = element % u.n;
-        mean_sum_part += x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p];
+        mean_sum_part += x_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p];
     }
     let mean_sum = mean_sum_part;
     let mean = mean_sum / f32(i32(u.c) * i32(u.n));
@@ -248,9 +248,9 @@ fn edge_upto16(
     for (var element = 0u; element < u.c * u.n; element += 1u) {
         let k = element / u.n;
         let p = element % u.n;
-        variance_sum_part += (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean) * (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean);
-        dscale_part += dy_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] * gain[q * u.c + k] * (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean);
-        mean_along_part += dy_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] * gain[q * u.c + k];
+        variance_sum_part += (x_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] - mean) * (x_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] - mean);
+        dscale_part += dy_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] * gain[q * u.c + k] * (x_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] - mean);
+        mean_along_part += dy_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] * gain[q * u.c + k];
     }
     let variance_sum = variance_sum_part;
     let dscale = dscale_part;
@@ -260,8 +260,8 @@ fn edge_upto16(
     for (var element = 0u; element < u.c * u.n; element += 1u) {
         let k = element / u.n;
         let p = element % u.n;
-        let dx_new = scale * (dy_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] * gain[q * u.c + k] - dscale * (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] = dx_new;
+        let dx_new = scale * (dy_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] * gain[q * u.c + k] - dscale * (x_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto7[((i * u.g + q) * u.c + k) * u.n + p] = dx_new;
     }
 }
 
@@ -473,64 +473,64 @@ fn edge_upto(
     var dy0: f32;
     var gain0: f32;
     if (element0 < row_length) {
-        x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
-        dy0 = dy_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
+        dy0 = dy_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         gain0 = gain[q * u.c + k0];
     }
     var x1: f32;
     var dy1: f32;
     var gain1: f32;
     if (element1 < row_length) {
-        x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
-        dy1 = dy_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
+        dy1 = dy_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
         gain1 = gain[q * u.c + k1];
     }
     var x2: f32;
     var dy2: f32;
     var gain2: f32;
     if (element2 < row_length) {
-        x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
-        dy2 = dy_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
+        dy2 = dy_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
         gain2 = gain[q * u.c + k2];
     }
     var x3: f32;
     var dy3: f32;
     var gain3: f32;
     if (element3 < row_length) {
-        x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
-        dy3 = dy_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
+        dy3 = dy_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
         gain3 = gain[q * u.c + k3];
     }
     var x4: f32;
     var dy4: f32;
     var gain4: f32;
     if ((CHUNKS > 4u) & (element4 < row_length)) {
-        x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
-        dy4 = dy_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
+        dy4 = dy_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
         gain4 = gain[q * u.c + k4];
     }
     var x5: f32;
     var dy5: f32;
     var gain5: f32;
     if ((CHUNKS > 5u) & (element5 < row_length)) {
-        x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
-        dy5 = dy_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
+        dy5 = dy_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
         gain5 = gain[q * u.c + k5];
     }
     var x6: f32;
     var dy6: f32;
     var gain6: f32;
     if ((CHUNKS > 6u) & (element6 < row_length)) {
-        x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
-        dy6 = dy_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
+        dy6 = dy_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
         gain6 = gain[q * u.c + k6];
     }
     var x7: f32;
     var dy7: f32;
     var gain7: f32;
     if ((CHUNKS > 7u) & (element7 < row_length)) {
-        x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
-        dy7 = dy_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
+        dy7 = dy_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
         gain7 = gain[q * u.c + k7];
     }
     var mean_sum_part = 0.0;
@@ -610,35 +610,35 @@ fn edge_upto(
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < row_length) {
         let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0] = dx_new;
     }
     if (element1 < row_length) {
         let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1] = dx_new;
     }
     if (element2 < row_length) {
         let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2] = dx_new;
     }
     if (element3 < row_length) {
         let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3] = dx_new;
     }
     if ((CHUNKS > 4u) & (element4 < row_length)) {
         let dx_new = scale * (dy4 * gain4 - dscale * (x4 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4] = dx_new;
     }
     if ((CHUNKS > 5u) & (element5 < row_length)) {
         let dx_new = scale * (dy5 * gain5 - dscale * (x5 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5] = dx_new;
     }
     if ((CHUNKS > 6u) & (element6 < row_length)) {
         let dx_new = scale * (dy6 * gain6 - dscale * (x6 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6] = dx_new;
     }
     if ((CHUNKS > 7u) & (element7 < row_length)) {
         let dx_new = scale * (dy7 * gain7 - dscale * (x7 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7] = dx_new;
     }
 }
 
@@ -759,256 +759,256 @@ fn edge_long(
     var dy0: f32;
     var gain0: f32;
     if (element0 < row_length) {
-        x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
-        dy0 = dy_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
+        dy0 = dy_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         gain0 = gain[q * u.c + k0];
     }
     var x1: f32;
     var dy1: f32;
     var gain1: f32;
     if (element1 < row_length) {
-        x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
-        dy1 = dy_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
+        dy1 = dy_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
         gain1 = gain[q * u.c + k1];
     }
     var x2: f32;
     var dy2: f32;
     var gain2: f32;
     if (element2 < row_length) {
-        x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
-        dy2 = dy_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
+        dy2 = dy_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
         gain2 = gain[q * u.c + k2];
     }
     var x3: f32;
     var dy3: f32;
     var gain3: f32;
     if (element3 < row_length) {
-        x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
-        dy3 = dy_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
+        dy3 = dy_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
         gain3 = gain[q * u.c + k3];
     }
     var x4: f32;
     var dy4: f32;
     var gain4: f32;
     if (element4 < row_length) {
-        x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
-        dy4 = dy_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
+        dy4 = dy_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
         gain4 = gain[q * u.c + k4];
     }
     var x5: f32;
     var dy5: f32;
     var gain5: f32;
     if (element5 < row_length) {
-        x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
-        dy5 = dy_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
+        dy5 = dy_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
         gain5 = gain[q * u.c + k5];
     }
     var x6: f32;
     var dy6: f32;
     var gain6: f32;
     if (element6 < row_length) {
-        x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
-        dy6 = dy_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
+        dy6 = dy_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
         gain6 = gain[q * u.c + k6];
     }
     var x7: f32;
     var dy7: f32;
     var gain7: f32;
     if (element7 < row_length) {
-        x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
-        dy7 = dy_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
+        dy7 = dy_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
         gain7 = gain[q * u.c + k7];
     }
     var x8: f32;
     var dy8: f32;
     var gain8: f32;
     if (element8 < row_length) {
-        x8 = x_edge_upto16[((i * u.g + q) * u.c + k8) * u.n + p8];
-        dy8 = dy_edge_upto16[((i * u.g + q) * u.c + k8) * u.n + p8];
+        x8 = x_edge_upto7[((i * u.g + q) * u.c + k8) * u.n + p8];
+        dy8 = dy_edge_upto7[((i * u.g + q) * u.c + k8) * u.n + p8];
         gain8 = gain[q * u.c + k8];
     }
     var x9: f32;
     var dy9: f32;
     var gain9: f32;
     if (element9 < row_length) {
-        x9 = x_edge_upto16[((i * u.g + q) * u.c + k9) * u.n + p9];
-        dy9 = dy_edge_upto16[((i * u.g + q) * u.c + k9) * u.n + p9];
+        x9 = x_edge_upto7[((i * u.g + q) * u.c + k9) * u.n + p9];
+        dy9 = dy_edge_upto7[((i * u.g + q) * u.c + k9) * u.n + p9];
         gain9 = gain[q * u.c + k9];
     }
     var x10: f32;
     var dy10: f32;
     var gain10: f32;
     if (element10 < row_length) {
-        x10 = x_edge_upto16[((i * u.g + q) * u.c + k10) * u.n + p10];
-        dy10 = dy_edge_upto16[((i * u.g + q) * u.c + k10) * u.n + p10];
+        x10 = x_edge_upto7[((i * u.g + q) * u.c + k10) * u.n + p10];
+        dy10 = dy_edge_upto7[((i * u.g + q) * u.c + k10) * u.n + p10];
         gain10 = gain[q * u.c + k10];
     }
     var x11: f32;
     var dy11: f32;
     var gain11: f32;
     if (element11 < row_length) {
-        x11 = x_edge_upto16[((i * u.g + q) * u.c + k11) * u.n + p11];
-        dy11 = dy_edge_upto16[((i * u.g + q) * u.c + k11) * u.n + p11];
+        x11 = x_edge_upto7[((i * u.g + q) * u.c + k11) * u.n + p11];
+        dy11 = dy_edge_upto7[((i * u.g + q) * u.c + k11) * u.n + p11];
         gain11 = gain[q * u.c + k11];
     }
     var x12: f32;
     var dy12: f32;
     var gain12: f32;
     if (element12 < row_length) {
-        x12 = x_edge_upto16[((i * u.g + q) * u.c + k12) * u.n + p12];
-        dy12 = dy_edge_upto16[((i * u.g + q) * u.c + k12) * u.n + p12];
+        x12 = x_edge_upto7[((i * u.g + q) * u.c + k12) * u.n + p12];
+        dy12 = dy_edge_upto7[((i * u.g + q) * u.c + k12) * u.n + p12];
         gain12 = gain[q * u.c + k12];
     }
     var x13: f32;
     var dy13: f32;
     var gain13: f32;
     if (element13 < row_length) {
-        x13 = x_edge_upto16[((i * u.g + q) * u.c + k13) * u.n + p13];
-        dy13 = dy_edge_upto16[((i * u.g + q) * u.c + k13) * u.n + p13];
+        x13 = x_edge_upto7[((i * u.g + q) * u.c + k13) * u.n + p13];
+        dy13 = dy_edge_upto7[((i * u.g + q) * u.c + k13) * u.n + p13];
         gain13 = gain[q * u.c + k13];
     }
     var x14: f32;
     var dy14: f32;
     var gain14: f32;
     if (element14 < row_length) {
-        x14 = x_edge_upto16[((i * u.g + q) * u.c + k14) * u.n + p14];
-        dy14 = dy_edge_upto16[((i * u.g + q) * u.c + k14) * u.n + p14];
+        x14 = x_edge_upto7[((i * u.g + q) * u.c + k14) * u.n + p14];
+        dy14 = dy_edge_upto7[((i * u.g + q) * u.c + k14) * u.n + p14];
         gain14 = gain[q * u.c + k14];
     }
     var x15: f32;
     var dy15: f32;
     var gain15: f32;
     if (element15 < row_length) {
-        x15 = x_edge_upto16[((i * u.g + q) * u.c + k15) * u.n + p15];
-        dy15 = dy_edge_upto16[((i * u.g + q) * u.c + k15) * u.n + p15];
+        x15 = x_edge_upto7[((i * u.g + q) * u.c + k15) * u.n + p15];
+        dy15 = dy_edge_upto7[((i * u.g + q) * u.c + k15) * u.n + p15];
         gain15 = gain[q * u.c + k15];
     }
     var x16: f32;
     var dy16: f32;
     var gain16: f32;
     if ((CHUNKS > 16u) & (element16 < row_length)) {
-        x16 = x_edge_upto16[((i * u.g + q) * u.c + k16) * u.n + p16];
-        dy16 = dy_edge_upto16[((i * u.g + q) * u.c + k16) * u.n + p16];
+        x16 = x_edge_upto7[((i * u.g + q) * u.c + k16) * u.n + p16];
+        dy16 = dy_edge_upto7[((i * u.g + q) * u.c + k16) * u.n + p16];
         gain16 = gain[q * u.c + k16];
     }
     var x17: f32;
     var dy17: f32;
     var gain17: f32;
     if ((CHUNKS > 17u) & (element17 < row_length)) {
-        x17 = x_edge_upto16[((i * u.g + q) * u.c + k17) * u.n + p17];
-        dy17 = dy_edge_upto16[((i * u.g + q) * u.c + k17) * u.n + p17];
+        x17 = x_edge_upto7[((i * u.g + q) * u.c + k17) * u.n + p17];
+        dy17 = dy_edge_upto7[((i * u.g + q) * u.c + k17) * u.n + p17];
         gain17 = gain[q * u.c + k17];
     }
     var x18: f32;
     var dy18: f32;
     var gain18: f32;
     if ((CHUNKS > 18u) & (element18 < row_length)) {
-        x18 = x_edge_upto16[((i * u.g + q) * u.c + k18) * u.n + p18];
-        dy18 = dy_edge_upto16[((i * u.g + q) * u.c + k18) * u.n + p18];
+        x18 = x_edge_upto7[((i * u.g + q) * u.c + k18) * u.n + p18];
+        dy18 = dy_edge_upto7[((i * u.g + q) * u.c + k18) * u.n + p18];
         gain18 = gain[q * u.c + k18];
     }
     var x19: f32;
     var dy19: f32;
     var gain19: f32;
     if ((CHUNKS > 19u) & (element19 < row_length)) {
-        x19 = x_edge_upto16[((i * u.g + q) * u.c + k19) * u.n + p19];
-        dy19 = dy_edge_upto16[((i * u.g + q) * u.c + k19) * u.n + p19];
+        x19 = x_edge_upto7[((i * u.g + q) * u.c + k19) * u.n + p19];
+        dy19 = dy_edge_upto7[((i * u.g + q) * u.c + k19) * u.n + p19];
         gain19 = gain[q * u.c + k19];
     }
     var x20: f32;
     var dy20: f32;
     var gain20: f32;
     if ((CHUNKS > 20u) & (element20 < row_length)) {
-        x20 = x_edge_upto16[((i * u.g + q) * u.c + k20) * u.n + p20];
-        dy20 = dy_edge_upto16[((i * u.g + q) * u.c + k20) * u.n + p20];
+        x20 = x_edge_upto7[((i * u.g + q) * u.c + k20) * u.n + p20];
+        dy20 = dy_edge_upto7[((i * u.g + q) * u.c + k20) * u.n + p20];
         gain20 = gain[q * u.c + k20];
     }
     var x21: f32;
     var dy21: f32;
     var gain21: f32;
     if ((CHUNKS > 21u) & (element21 < row_length)) {
-        x21 = x_edge_upto16[((i * u.g + q) * u.c + k21) * u.n + p21];
-        dy21 = dy_edge_upto16[((i * u.g + q) * u.c + k21) * u.n + p21];
+        x21 = x_edge_upto7[((i * u.g + q) * u.c + k21) * u.n + p21];
+        dy21 = dy_edge_upto7[((i * u.g + q) * u.c + k21) * u.n + p21];
         gain21 = gain[q * u.c + k21];
     }
     var x22: f32;
     var dy22: f32;
     var gain22: f32;
     if ((CHUNKS > 22u) & (element22 < row_length)) {
-        x22 = x_edge_upto16[((i * u.g + q) * u.c + k22) * u.n + p22];
-        dy22 = dy_edge_upto16[((i * u.g + q) * u.c + k22) * u.n + p22];
+        x22 = x_edge_upto7[((i * u.g + q) * u.c + k22) * u.n + p22];
+        dy22 = dy_edge_upto7[((i * u.g + q) * u.c + k22) * u.n + p22];
         gain22 = gain[q * u.c + k22];
     }
     var x23: f32;
     var dy23: f32;
     var gain23: f32;
     if ((CHUNKS > 23u) & (element23 < row_length)) {
-        x23 = x_edge_upto16[((i * u.g + q) * u.c + k23) * u.n + p23];
-        dy23 = dy_edge_upto16[((i * u.g + q) * u.c + k23) * u.n + p23];
+        x23 = x_edge_upto7[((i * u.g + q) * u.c + k23) * u.n + p23];
+        dy23 = dy_edge_upto7[((i * u.g + q) * u.c + k23) * u.n + p23];
         gain23 = gain[q * u.c + k23];
     }
     var x24: f32;
     var dy24: f32;
     var gain24: f32;
     if ((CHUNKS > 24u) & (element24 < row_length)) {
-        x24 = x_edge_upto16[((i * u.g + q) * u.c + k24) * u.n + p24];
-        dy24 = dy_edge_upto16[((i * u.g + q) * u.c + k24) * u.n + p24];
+        x24 = x_edge_upto7[((i * u.g + q) * u.c + k24) * u.n + p24];
+        dy24 = dy_edge_upto7[((i * u.g + q) * u.c + k24) * u.n + p24];
         gain24 = gain[q * u.c + k24];
     }
     var x25: f32;
     var dy25: f32;
     var gain25: f32;
     if ((CHUNKS > 25u) & (element25 < row_length)) {
-        x25 = x_edge_upto16[((i * u.g + q) * u.c + k25) * u.n + p25];
-        dy25 = dy_edge_upto16[((i * u.g + q) * u.c + k25) * u.n + p25];
+        x25 = x_edge_upto7[((i * u.g + q) * u.c + k25) * u.n + p25];
+        dy25 = dy_edge_upto7[((i * u.g + q) * u.c + k25) * u.n + p25];
         gain25 = gain[q * u.c + k25];
     }
     var x26: f32;
     var dy26: f32;
     var gain26: f32;
     if ((CHUNKS > 26u) & (element26 < row_length)) {
-        x26 = x_edge_upto16[((i * u.g + q) * u.c + k26) * u.n + p26];
-        dy26 = dy_edge_upto16[((i * u.g + q) * u.c + k26) * u.n + p26];
+        x26 = x_edge_upto7[((i * u.g + q) * u.c + k26) * u.n + p26];
+        dy26 = dy_edge_upto7[((i * u.g + q) * u.c + k26) * u.n + p26];
         gain26 = gain[q * u.c + k26];
     }
     var x27: f32;
     var dy27: f32;
     var gain27: f32;
     if ((CHUNKS > 27u) & (element27 < row_length)) {
-        x27 = x_edge_upto16[((i * u.g + q) * u.c + k27) * u.n + p27];
-        dy27 = dy_edge_upto16[((i * u.g + q) * u.c + k27) * u.n + p27];
+        x27 = x_edge_upto7[((i * u.g + q) * u.c + k27) * u.n + p27];
+        dy27 = dy_edge_upto7[((i * u.g + q) * u.c + k27) * u.n + p27];
         gain27 = gain[q * u.c + k27];
     }
     var x28: f32;
     var dy28: f32;
     var gain28: f32;
     if ((CHUNKS > 28u) & (element28 < row_length)) {
-        x28 = x_edge_upto16[((i * u.g + q) * u.c + k28) * u.n + p28];
-        dy28 = dy_edge_upto16[((i * u.g + q) * u.c + k28) * u.n + p28];
+        x28 = x_edge_upto7[((i * u.g + q) * u.c + k28) * u.n + p28];
+        dy28 = dy_edge_upto7[((i * u.g + q) * u.c + k28) * u.n + p28];
         gain28 = gain[q * u.c + k28];
     }
     var x29: f32;
     var dy29: f32;
     var gain29: f32;
     if ((CHUNKS > 29u) & (element29 < row_length)) {
-        x29 = x_edge_upto16[((i * u.g + q) * u.c + k29) * u.n + p29];
-        dy29 = dy_edge_upto16[((i * u.g + q) * u.c + k29) * u.n + p29];
+        x29 = x_edge_upto7[((i * u.g + q) * u.c + k29) * u.n + p29];
+        dy29 = dy_edge_upto7[((i * u.g + q) * u.c + k29) * u.n + p29];
         gain29 = gain[q * u.c + k29];
     }
     var x30: f32;
     var dy30: f32;
     var gain30: f32;
     if ((CHUNKS > 30u) & (element30 < row_length)) {
-        x30 = x_edge_upto16[((i * u.g + q) * u.c + k30) * u.n + p30];
-        dy30 = dy_edge_upto16[((i * u.g + q) * u.c + k30) * u.n + p30];
+        x30 = x_edge_upto7[((i * u.g + q) * u.c + k30) * u.n + p30];
+        dy30 = dy_edge_upto7[((i * u.g + q) * u.c + k30) * u.n + p30];
         gain30 = gain[q * u.c + k30];
     }
     var x31: f32;
     var dy31: f32;
     var gain31: f32;
     if ((CHUNKS > 31u) & (element31 < row_length)) {
-        x31 = x_edge_upto16[((i * u.g + q) * u.c + k31) * u.n + p31];
-        dy31 = dy_edge_upto16[((i * u.g + q) * u.c + k31) * u.n + p31];
+        x31 = x_edge_upto7[((i * u.g + q) * u.c + k31) * u.n + p31];
+        dy31 = dy_edge_upto7[((i * u.g + q) * u.c + k31) * u.n + p31];
         gain31 = gain[q * u.c + k31];
     }
     var mean_sum_part = 0.0;
@@ -1280,131 +1280,131 @@ fn edge_long(
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < row_length) {
         let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0] = dx_new;
     }
     if (element1 < row_length) {
         let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1] = dx_new;
     }
     if (element2 < row_length) {
         let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2] = dx_new;
     }
     if (element3 < row_length) {
         let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3] = dx_new;
     }
     if (element4 < row_length) {
         let dx_new = scale * (dy4 * gain4 - dscale * (x4 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4] = dx_new;
     }
     if (element5 < row_length) {
         let dx_new = scale * (dy5 * gain5 - dscale * (x5 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5] = dx_new;
     }
     if (element6 < row_length) {
         let dx_new = scale * (dy6 * gain6 - dscale * (x6 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6] = dx_new;
     }
     if (element7 < row_length) {
         let dx_new = scale * (dy7 * gain7 - dscale * (x7 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7] = dx_new;
     }
     if (element8 < row_length) {
         let dx_new = scale * (dy8 * gain8 - dscale * (x8 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k8) * u.n + p8] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k8) * u.n + p8] = dx_new;
     }
     if (element9 < row_length) {
         let dx_new = scale * (dy9 * gain9 - dscale * (x9 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k9) * u.n + p9] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k9) * u.n + p9] = dx_new;
     }
     if (element10 < row_length) {
         let dx_new = scale * (dy10 * gain10 - dscale * (x10 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k10) * u.n + p10] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k10) * u.n + p10] = dx_new;
     }
     if (element11 < row_length) {
         let dx_new = scale * (dy11 * gain11 - dscale * (x11 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k11) * u.n + p11] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k11) * u.n + p11] = dx_new;
     }
     if (element12 < row_length) {
         let dx_new = scale * (dy12 * gain12 - dscale * (x12 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k12) * u.n + p12] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k12) * u.n + p12] = dx_new;
     }
     if (element13 < row_length) {
         let dx_new = scale * (dy13 * gain13 - dscale * (x13 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k13) * u.n + p13] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k13) * u.n + p13] = dx_new;
     }
     if (element14 < row_length) {
         let dx_new = scale * (dy14 * gain14 - dscale * (x14 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k14) * u.n + p14] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k14) * u.n + p14] = dx_new;
     }
     if (element15 < row_length) {
         let dx_new = scale * (dy15 * gain15 - dscale * (x15 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k15) * u.n + p15] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k15) * u.n + p15] = dx_new;
     }
     if ((CHUNKS > 16u) & (element16 < row_length)) {
         let dx_new = scale * (dy16 * gain16 - dscale * (x16 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k16) * u.n + p16] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k16) * u.n + p16] = dx_new;
     }
     if ((CHUNKS > 17u) & (element17 < row_length)) {
         let dx_new = scale * (dy17 * gain17 - dscale * (x17 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k17) * u.n + p17] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k17) * u.n + p17] = dx_new;
     }
     if ((CHUNKS > 18u) & (element18 < row_length)) {
         let dx_new = scale * (dy18 * gain18 - dscale * (x18 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k18) * u.n + p18] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k18) * u.n + p18] = dx_new;
     }
     if ((CHUNKS > 19u) & (element19 < row_length)) {
         let dx_new = scale * (dy19 * gain19 - dscale * (x19 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k19) * u.n + p19] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k19) * u.n + p19] = dx_new;
     }
     if ((CHUNKS > 20u) & (element20 < row_length)) {
         let dx_new = scale * (dy20 * gain20 - dscale * (x20 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k20) * u.n + p20] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k20) * u.n + p20] = dx_new;
     }
     if ((CHUNKS > 21u) & (element21 < row_length)) {
         let dx_new = scale * (dy21 * gain21 - dscale * (x21 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k21) * u.n + p21] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k21) * u.n + p21] = dx_new;
     }
     if ((CHUNKS > 22u) & (element22 < row_length)) {
         let dx_new = scale * (dy22 * gain22 - dscale * (x22 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k22) * u.n + p22] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k22) * u.n + p22] = dx_new;
     }
     if ((CHUNKS > 23u) & (element23 < row_length)) {
         let dx_new = scale * (dy23 * gain23 - dscale * (x23 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k23) * u.n + p23] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k23) * u.n + p23] = dx_new;
     }
     if ((CHUNKS > 24u) & (element24 < row_length)) {
         let dx_new = scale * (dy24 * gain24 - dscale * (x24 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k24) * u.n + p24] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k24) * u.n + p24] = dx_new;
     }
     if ((CHUNKS > 25u) & (element25 < row_length)) {
         let dx_new = scale * (dy25 * gain25 - dscale * (x25 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k25) * u.n + p25] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k25) * u.n + p25] = dx_new;
     }
     if ((CHUNKS > 26u) & (element26 < row_length)) {
         let dx_new = scale * (dy26 * gain26 - dscale * (x26 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k26) * u.n + p26] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k26) * u.n + p26] = dx_new;
     }
     if ((CHUNKS > 27u) & (element27 < row_length)) {
         let dx_new = scale * (dy27 * gain27 - dscale * (x27 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k27) * u.n + p27] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k27) * u.n + p27] = dx_new;
     }
     if ((CHUNKS > 28u) & (element28 < row_length)) {
         let dx_new = scale * (dy28 * gain28 - dscale * (x28 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k28) * u.n + p28] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k28) * u.n + p28] = dx_new;
     }
     if ((CHUNKS > 29u) & (element29 < row_length)) {
         let dx_new = scale * (dy29 * gain29 - dscale * (x29 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k29) * u.n + p29] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k29) * u.n + p29] = dx_new;
     }
     if ((CHUNKS > 30u) & (element30 < row_length)) {
         let dx_new = scale * (dy30 * gain30 - dscale * (x30 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k30) * u.n + p30] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k30) * u.n + p30] = dx_new;
     }
     if ((CHUNKS > 31u) & (element31 < row_length)) {
         let dx_new = scale * (dy31 * gain31 - dscale * (x31 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k31) * u.n + p31] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k31) * u.n + p31] = dx_new;
     }
 }
 
@@ -1446,34 +1446,34 @@ fn edge(
         let element7 = element + 1792u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         var x1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
         }
         mean_sum_part += x0;
         if (element1 < u.c * u.n) {
@@ -1527,63 +1527,63 @@ fn edge(
         let element7 = element + 1792u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
-        let dy0 = dy_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let dy0 = dy_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         let gain0 = gain[q * u.c + k0];
         var x1: f32;
         var dy1: f32;
         var gain1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
-            dy1 = dy_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
+            dy1 = dy_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
             gain1 = gain[q * u.c + k1];
         }
         var x2: f32;
         var dy2: f32;
         var gain2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
-            dy2 = dy_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
+            dy2 = dy_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
             gain2 = gain[q * u.c + k2];
         }
         var x3: f32;
         var dy3: f32;
         var gain3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
-            dy3 = dy_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
+            dy3 = dy_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
             gain3 = gain[q * u.c + k3];
         }
         var x4: f32;
         var dy4: f32;
         var gain4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
-            dy4 = dy_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
+            dy4 = dy_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
             gain4 = gain[q * u.c + k4];
         }
         var x5: f32;
         var dy5: f32;
         var gain5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
-            dy5 = dy_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
+            dy5 = dy_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
             gain5 = gain[q * u.c + k5];
         }
         var x6: f32;
         var dy6: f32;
         var gain6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
-            dy6 = dy_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
+            dy6 = dy_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
             gain6 = gain[q * u.c + k6];
         }
         var x7: f32;
         var dy7: f32;
         var gain7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
-            dy7 = dy_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
+            dy7 = dy_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
             gain7 = gain[q * u.c + k7];
         }
         variance_sum_part += (x0 - mean) * (x0 - mean);
@@ -1654,94 +1654,94 @@ fn edge(
         let element7 = element + 1792u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let dy0 = dy_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let dy0 = dy_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         let gain0 = gain[q * u.c + k0];
-        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0];
         var dy1: f32;
         var gain1: f32;
         var x1: f32;
         if (element1 < u.c * u.n) {
-            dy1 = dy_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+            dy1 = dy_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
             gain1 = gain[q * u.c + k1];
-            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1];
         }
         var dy2: f32;
         var gain2: f32;
         var x2: f32;
         if (element2 < u.c * u.n) {
-            dy2 = dy_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+            dy2 = dy_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
             gain2 = gain[q * u.c + k2];
-            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2];
         }
         var dy3: f32;
         var gain3: f32;
         var x3: f32;
         if (element3 < u.c * u.n) {
-            dy3 = dy_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+            dy3 = dy_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
             gain3 = gain[q * u.c + k3];
-            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3];
         }
         var dy4: f32;
         var gain4: f32;
         var x4: f32;
         if (element4 < u.c * u.n) {
-            dy4 = dy_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+            dy4 = dy_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
             gain4 = gain[q * u.c + k4];
-            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4];
         }
         var dy5: f32;
         var gain5: f32;
         var x5: f32;
         if (element5 < u.c * u.n) {
-            dy5 = dy_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+            dy5 = dy_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
             gain5 = gain[q * u.c + k5];
-            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5];
         }
         var dy6: f32;
         var gain6: f32;
         var x6: f32;
         if (element6 < u.c * u.n) {
-            dy6 = dy_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+            dy6 = dy_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
             gain6 = gain[q * u.c + k6];
-            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6];
         }
         var dy7: f32;
         var gain7: f32;
         var x7: f32;
         if (element7 < u.c * u.n) {
-            dy7 = dy_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+            dy7 = dy_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
             gain7 = gain[q * u.c + k7];
-            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7];
         }
         let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-        dx_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0] = dx_new;
+        dx_edge_upto7[((i * u.g + q) * u.c + k0) * u.n + p0] = dx_new;
         if (element1 < u.c * u.n) {
             let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-            dx_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1] = dx_new;
+            dx_edge_upto7[((i * u.g + q) * u.c + k1) * u.n + p1] = dx_new;
         }
         if (element2 < u.c * u.n) {
             let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-            dx_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2] = dx_new;
+            dx_edge_upto7[((i * u.g + q) * u.c + k2) * u.n + p2] = dx_new;
         }
         if (element3 < u.c * u.n) {
             let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-            dx_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3] = dx_new;
+            dx_edge_upto7[((i * u.g + q) * u.c + k3) * u.n + p3] = dx_new;
         }
         if (element4 < u.c * u.n) {
             let dx_new = scale * (dy4 * gain4 - dscale * (x4 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-            dx_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4] = dx_new;
+            dx_edge_upto7[((i * u.g + q) * u.c + k4) * u.n + p4] = dx_new;
         }
         if (element5 < u.c * u.n) {
             let dx_new = scale * (dy5 * gain5 - dscale * (x5 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-            dx_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5] = dx_new;
+            dx_edge_upto7[((i * u.g + q) * u.c + k5) * u.n + p5] = dx_new;
         }
         if (element6 < u.c * u.n) {
             let dx_new = scale * (dy6 * gain6 - dscale * (x6 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-            dx_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6] = dx_new;
+            dx_edge_upto7[((i * u.g + q) * u.c + k6) * u.n + p6] = dx_new;
         }
         if (element7 < u.c * u.n) {
             let dx_new = scale * (dy7 * gain7 - dscale * (x7 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
-            dx_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7] = dx_new;
+            dx_edge_upto7[((i * u.g + q) * u.c + k7) * u.n + p7] = dx_new;
         }
     }
 }

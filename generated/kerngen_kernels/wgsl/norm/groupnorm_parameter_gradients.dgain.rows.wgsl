@@ -125,12 +125,12 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> dy_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto15: array<f32>;
+@group(0) @binding(2) var<storage, read> dy_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -146,8 +146,8 @@ fn edge_upto16(
     for (var element = 0u; element < u.b * u.n; element += 1u) {
         let i = element / u.n;
         let p = element % u.n;
-        dgain_new_part += dy_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] * (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]) * scale[i * u.g + q];
-        dbias_new_part += dy_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p];
+        dgain_new_part += dy_edge_upto15[((i * u.g + q) * u.c + k) * u.n + p] * (x_edge_upto15[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]) * scale[i * u.g + q];
+        dbias_new_part += dy_edge_upto15[((i * u.g + q) * u.c + k) * u.n + p];
     }
     let dgain_new = dgain_new_part;
     let dbias_new = dbias_new_part;
@@ -536,8 +536,8 @@ fn edge_upto(
     var mean0: f32;
     var scale0: f32;
     if (element0 < row_length) {
-        dy0 = dy_edge_upto16[((i0 * u.g + q) * u.c + k) * u.n + p0];
-        x0 = x_edge_upto16[((i0 * u.g + q) * u.c + k) * u.n + p0];
+        dy0 = dy_edge_upto15[((i0 * u.g + q) * u.c + k) * u.n + p0];
+        x0 = x_edge_upto15[((i0 * u.g + q) * u.c + k) * u.n + p0];
         mean0 = mean[i0 * u.g + q];
         scale0 = scale[i0 * u.g + q];
     }
@@ -546,8 +546,8 @@ fn edge_upto(
     var mean1: f32;
     var scale1: f32;
     if (element1 < row_length) {
-        dy1 = dy_edge_upto16[((i1 * u.g + q) * u.c + k) * u.n + p1];
-        x1 = x_edge_upto16[((i1 * u.g + q) * u.c + k) * u.n + p1];
+        dy1 = dy_edge_upto15[((i1 * u.g + q) * u.c + k) * u.n + p1];
+        x1 = x_edge_upto15[((i1 * u.g + q) * u.c + k) * u.n + p1];
         mean1 = mean[i1 * u.g + q];
         scale1 = scale[i1 * u.g + q];
     }
@@ -556,8 +556,8 @@ fn edge_upto(
     var mean2: f32;
     var scale2: f32;
     if (element2 < row_length) {
-        dy2 = dy_edge_upto16[((i2 * u.g + q) * u.c + k) * u.n + p2];
-        x2 = x_edge_upto16[((i2 * u.g + q) * u.c + k) * u.n + p2];
+        dy2 = dy_edge_upto15[((i2 * u.g + q) * u.c + k) * u.n + p2];
+        x2 = x_edge_upto15[((i2 * u.g + q) * u.c + k) * u.n + p2];
         mean2 = mean[i2 * u.g + q];
         scale2 = scale[i2 * u.g + q];
     }
@@ -566,8 +566,8 @@ fn edge_upto(
     var mean3: f32;
     var scale3: f32;
     if (element3 < row_length) {
-        dy3 = dy_edge_upto16[((i3 * u.g + q) * u.c + k) * u.n + p3];
-        x3 = x_edge_upto16[((i3 * u.g + q) * u.c + k) * u.n + p3];
+        dy3 = dy_edge_upto15[((i3 * u.g + q) * u.c + k) * u.n + p3];
+        x3 = x_edge_upto15[((i3 * u.g + q) * u.c + k) * u.n + p3];
         mean3 = mean[i3 * u.g + q];
         scale3 = scale[i3 * u.g + q];
     }
@@ -576,8 +576,8 @@ fn edge_upto(
     var mean4: f32;
     var scale4: f32;
     if ((CHUNKS > 4u) & (element4 < row_length)) {
-        dy4 = dy_edge_upto16[((i4 * u.g + q) * u.c + k) * u.n + p4];
-        x4 = x_edge_upto16[((i4 * u.g + q) * u.c + k) * u.n + p4];
+        dy4 = dy_edge_upto15[((i4 * u.g + q) * u.c + k) * u.n + p4];
+        x4 = x_edge_upto15[((i4 * u.g + q) * u.c + k) * u.n + p4];
         mean4 = mean[i4 * u.g + q];
         scale4 = scale[i4 * u.g + q];
     }
@@ -586,8 +586,8 @@ fn edge_upto(
     var mean5: f32;
     var scale5: f32;
     if ((CHUNKS > 5u) & (element5 < row_length)) {
-        dy5 = dy_edge_upto16[((i5 * u.g + q) * u.c + k) * u.n + p5];
-        x5 = x_edge_upto16[((i5 * u.g + q) * u.c + k) * u.n + p5];
+        dy5 = dy_edge_upto15[((i5 * u.g + q) * u.c + k) * u.n + p5];
+        x5 = x_edge_upto15[((i5 * u.g + q) * u.c + k) * u.n + p5];
         mean5 = mean[i5 * u.g + q];
         scale5 = scale[i5 * u.g + q];
     }
@@ -596,8 +596,8 @@ fn edge_upto(
     var mean6: f32;
     var scale6: f32;
     if ((CHUNKS > 6u) & (element6 < row_length)) {
-        dy6 = dy_edge_upto16[((i6 * u.g + q) * u.c + k) * u.n + p6];
-        x6 = x_edge_upto16[((i6 * u.g + q) * u.c + k) * u.n + p6];
+        dy6 = dy_edge_upto15[((i6 * u.g + q) * u.c + k) * u.n + p6];
+        x6 = x_edge_upto15[((i6 * u.g + q) * u.c + k) * u.n + p6];
         mean6 = mean[i6 * u.g + q];
         scale6 = scale[i6 * u.g + q];
     }
@@ -606,8 +606,8 @@ fn edge_upto(
     var mean7: f32;
     var scale7: f32;
     if ((CHUNKS > 7u) & (element7 < row_length)) {
-        dy7 = dy_edge_upto16[((i7 * u.g + q) * u.c + k) * u.n + p7];
-        x7 = x_edge_upto16[((i7 * u.g + q) * u.c + k) * u.n + p7];
+        dy7 = dy_edge_upto15[((i7 * u.g + q) * u.c + k) * u.n + p7];
+        x7 = x_edge_upto15[((i7 * u.g + q) * u.c + k) * u.n + p7];
         mean7 = mean[i7 * u.g + q];
         scale7 = scale[i7 * u.g + q];
     }
@@ -692,8 +692,8 @@ fn edge(
         let element7 = element + 1792u;
         let i7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let dy0 = dy_edge_upto16[((i0 * u.g + q) * u.c + k) * u.n + p0];
-        let x0 = x_edge_upto16[((i0 * u.g + q) * u.c + k) * u.n + p0];
+        let dy0 = dy_edge_upto15[((i0 * u.g + q) * u.c + k) * u.n + p0];
+        let x0 = x_edge_upto15[((i0 * u.g + q) * u.c + k) * u.n + p0];
         let mean0 = mean[i0 * u.g + q];
         let scale0 = scale[i0 * u.g + q];
         var dy1: f32;
@@ -701,8 +701,8 @@ fn edge(
         var mean1: f32;
         var scale1: f32;
         if (element1 < u.b * u.n) {
-            dy1 = dy_edge_upto16[((i1 * u.g + q) * u.c + k) * u.n + p1];
-            x1 = x_edge_upto16[((i1 * u.g + q) * u.c + k) * u.n + p1];
+            dy1 = dy_edge_upto15[((i1 * u.g + q) * u.c + k) * u.n + p1];
+            x1 = x_edge_upto15[((i1 * u.g + q) * u.c + k) * u.n + p1];
             mean1 = mean[i1 * u.g + q];
             scale1 = scale[i1 * u.g + q];
         }
@@ -711,8 +711,8 @@ fn edge(
         var mean2: f32;
         var scale2: f32;
         if (element2 < u.b * u.n) {
-            dy2 = dy_edge_upto16[((i2 * u.g + q) * u.c + k) * u.n + p2];
-            x2 = x_edge_upto16[((i2 * u.g + q) * u.c + k) * u.n + p2];
+            dy2 = dy_edge_upto15[((i2 * u.g + q) * u.c + k) * u.n + p2];
+            x2 = x_edge_upto15[((i2 * u.g + q) * u.c + k) * u.n + p2];
             mean2 = mean[i2 * u.g + q];
             scale2 = scale[i2 * u.g + q];
         }
@@ -721,8 +721,8 @@ fn edge(
         var mean3: f32;
         var scale3: f32;
         if (element3 < u.b * u.n) {
-            dy3 = dy_edge_upto16[((i3 * u.g + q) * u.c + k) * u.n + p3];
-            x3 = x_edge_upto16[((i3 * u.g + q) * u.c + k) * u.n + p3];
+            dy3 = dy_edge_upto15[((i3 * u.g + q) * u.c + k) * u.n + p3];
+            x3 = x_edge_upto15[((i3 * u.g + q) * u.c + k) * u.n + p3];
             mean3 = mean[i3 * u.g + q];
             scale3 = scale[i3 * u.g + q];
         }
@@ -731,8 +731,8 @@ fn edge(
         var mean4: f32;
         var scale4: f32;
         if (element4 < u.b * u.n) {
-            dy4 = dy_edge_upto16[((i4 * u.g + q) * u.c + k) * u.n + p4];
-            x4 = x_edge_upto16[((i4 * u.g + q) * u.c + k) * u.n + p4];
+            dy4 = dy_edge_upto15[((i4 * u.g + q) * u.c + k) * u.n + p4];
+            x4 = x_edge_upto15[((i4 * u.g + q) * u.c + k) * u.n + p4];
             mean4 = mean[i4 * u.g + q];
             scale4 = scale[i4 * u.g + q];
         }
@@ -741,8 +741,8 @@ fn edge(
         var mean5: f32;
         var scale5: f32;
         if (element5 < u.b * u.n) {
-            dy5 = dy_edge_upto16[((i5 * u.g + q) * u.c + k) * u.n + p5];
-            x5 = x_edge_upto16[((i5 * u.g + q) * u.c + k) * u.n + p5];
+            dy5 = dy_edge_upto15[((i5 * u.g + q) * u.c + k) * u.n + p5];
+            x5 = x_edge_upto15[((i5 * u.g + q) * u.c + k) * u.n + p5];
             mean5 = mean[i5 * u.g + q];
             scale5 = scale[i5 * u.g + q];
         }
@@ -751,8 +751,8 @@ fn edge(
         var mean6: f32;
         var scale6: f32;
         if (element6 < u.b * u.n) {
-            dy6 = dy_edge_upto16[((i6 * u.g + q) * u.c + k) * u.n + p6];
-            x6 = x_edge_upto16[((i6 * u.g + q) * u.c + k) * u.n + p6];
+            dy6 = dy_edge_upto15[((i6 * u.g + q) * u.c + k) * u.n + p6];
+            x6 = x_edge_upto15[((i6 * u.g + q) * u.c + k) * u.n + p6];
             mean6 = mean[i6 * u.g + q];
             scale6 = scale[i6 * u.g + q];
         }
@@ -761,8 +761,8 @@ fn edge(
         var mean7: f32;
         var scale7: f32;
         if (element7 < u.b * u.n) {
-            dy7 = dy_edge_upto16[((i7 * u.g + q) * u.c + k) * u.n + p7];
-            x7 = x_edge_upto16[((i7 * u.g + q) * u.c + k) * u.n + p7];
+            dy7 = dy_edge_upto15[((i7 * u.g + q) * u.c + k) * u.n + p7];
+            x7 = x_edge_upto15[((i7 * u.g + q) * u.c + k) * u.n + p7];
             mean7 = mean[i7 * u.g + q];
             scale7 = scale[i7 * u.g + q];
         }

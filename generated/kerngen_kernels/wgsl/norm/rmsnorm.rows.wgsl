@@ -119,13 +119,13 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> gain_edge_upto16: array<f32>;
-@group(0) @binding(3) var<storage, read_write> y_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto7: array<f32>;
+@group(0) @binding(2) var<storage, read> gain_edge_upto7: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y_edge_upto7: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -136,13 +136,13 @@ fn edge_upto16(
     }
     var square_sum_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        square_sum_part += x_edge_upto16[i * u.n + j] * x_edge_upto16[i * u.n + j];
+        square_sum_part += x_edge_upto7[i * u.n + j] * x_edge_upto7[i * u.n + j];
     }
     let square_sum = square_sum_part;
     let square = square_sum / f32(i32(u.n));
     for (var j = 0u; j < u.n; j += 1u) {
-        let y_new = x_edge_upto16[i * u.n + j] / sqrt(square + u.eps) * gain_edge_upto16[j];
-        y_edge_upto16[i * u.n + j] = y_new;
+        let y_new = x_edge_upto7[i * u.n + j] / sqrt(square + u.eps) * gain_edge_upto7[j];
+        y_edge_upto7[i * u.n + j] = y_new;
     }
 }
 
@@ -497,50 +497,50 @@ fn edge_upto(
     var x0: f32;
     var gain0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
-        gain0 = gain_edge_upto16[j0];
+        x0 = x_edge_upto7[i * u.n + j0];
+        gain0 = gain_edge_upto7[j0];
     }
     var x1: f32;
     var gain1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
-        gain1 = gain_edge_upto16[j1];
+        x1 = x_edge_upto7[i * u.n + j1];
+        gain1 = gain_edge_upto7[j1];
     }
     var x2: f32;
     var gain2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
-        gain2 = gain_edge_upto16[j2];
+        x2 = x_edge_upto7[i * u.n + j2];
+        gain2 = gain_edge_upto7[j2];
     }
     var x3: f32;
     var gain3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
-        gain3 = gain_edge_upto16[j3];
+        x3 = x_edge_upto7[i * u.n + j3];
+        gain3 = gain_edge_upto7[j3];
     }
     var x4: f32;
     var gain4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        x4 = x_edge_upto16[i * u.n + j4];
-        gain4 = gain_edge_upto16[j4];
+        x4 = x_edge_upto7[i * u.n + j4];
+        gain4 = gain_edge_upto7[j4];
     }
     var x5: f32;
     var gain5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        x5 = x_edge_upto16[i * u.n + j5];
-        gain5 = gain_edge_upto16[j5];
+        x5 = x_edge_upto7[i * u.n + j5];
+        gain5 = gain_edge_upto7[j5];
     }
     var x6: f32;
     var gain6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        x6 = x_edge_upto16[i * u.n + j6];
-        gain6 = gain_edge_upto16[j6];
+        x6 = x_edge_upto7[i * u.n + j6];
+        gain6 = gain_edge_upto7[j6];
     }
     var x7: f32;
     var gain7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        x7 = x_edge_upto16[i * u.n + j7];
-        gain7 = gain_edge_upto16[j7];
+        x7 = x_edge_upto7[i * u.n + j7];
+        gain7 = gain_edge_upto7[j7];
     }
     var square_sum_part = 0.0;
     if (j0 < row_length) {
@@ -571,35 +571,35 @@ fn edge_upto(
     let square = square_sum / f32(i32(u.n));
     if (j0 < row_length) {
         let y_new = x0 / sqrt(square + u.eps) * gain0;
-        y_edge_upto16[i * u.n + j0] = y_new;
+        y_edge_upto7[i * u.n + j0] = y_new;
     }
     if (j1 < row_length) {
         let y_new = x1 / sqrt(square + u.eps) * gain1;
-        y_edge_upto16[i * u.n + j1] = y_new;
+        y_edge_upto7[i * u.n + j1] = y_new;
     }
     if (j2 < row_length) {
         let y_new = x2 / sqrt(square + u.eps) * gain2;
-        y_edge_upto16[i * u.n + j2] = y_new;
+        y_edge_upto7[i * u.n + j2] = y_new;
     }
     if (j3 < row_length) {
         let y_new = x3 / sqrt(square + u.eps) * gain3;
-        y_edge_upto16[i * u.n + j3] = y_new;
+        y_edge_upto7[i * u.n + j3] = y_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let y_new = x4 / sqrt(square + u.eps) * gain4;
-        y_edge_upto16[i * u.n + j4] = y_new;
+        y_edge_upto7[i * u.n + j4] = y_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let y_new = x5 / sqrt(square + u.eps) * gain5;
-        y_edge_upto16[i * u.n + j5] = y_new;
+        y_edge_upto7[i * u.n + j5] = y_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let y_new = x6 / sqrt(square + u.eps) * gain6;
-        y_edge_upto16[i * u.n + j6] = y_new;
+        y_edge_upto7[i * u.n + j6] = y_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let y_new = x7 / sqrt(square + u.eps) * gain7;
-        y_edge_upto16[i * u.n + j7] = y_new;
+        y_edge_upto7[i * u.n + j7] = y_new;
     }
 }
 
@@ -653,194 +653,194 @@ fn edge_long(
     var x0: f32;
     var gain0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
-        gain0 = gain_edge_upto16[j0];
+        x0 = x_edge_upto7[i * u.n + j0];
+        gain0 = gain_edge_upto7[j0];
     }
     var x1: f32;
     var gain1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
-        gain1 = gain_edge_upto16[j1];
+        x1 = x_edge_upto7[i * u.n + j1];
+        gain1 = gain_edge_upto7[j1];
     }
     var x2: f32;
     var gain2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
-        gain2 = gain_edge_upto16[j2];
+        x2 = x_edge_upto7[i * u.n + j2];
+        gain2 = gain_edge_upto7[j2];
     }
     var x3: f32;
     var gain3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
-        gain3 = gain_edge_upto16[j3];
+        x3 = x_edge_upto7[i * u.n + j3];
+        gain3 = gain_edge_upto7[j3];
     }
     var x4: f32;
     var gain4: f32;
     if (j4 < row_length) {
-        x4 = x_edge_upto16[i * u.n + j4];
-        gain4 = gain_edge_upto16[j4];
+        x4 = x_edge_upto7[i * u.n + j4];
+        gain4 = gain_edge_upto7[j4];
     }
     var x5: f32;
     var gain5: f32;
     if (j5 < row_length) {
-        x5 = x_edge_upto16[i * u.n + j5];
-        gain5 = gain_edge_upto16[j5];
+        x5 = x_edge_upto7[i * u.n + j5];
+        gain5 = gain_edge_upto7[j5];
     }
     var x6: f32;
     var gain6: f32;
     if (j6 < row_length) {
-        x6 = x_edge_upto16[i * u.n + j6];
-        gain6 = gain_edge_upto16[j6];
+        x6 = x_edge_upto7[i * u.n + j6];
+        gain6 = gain_edge_upto7[j6];
     }
     var x7: f32;
     var gain7: f32;
     if (j7 < row_length) {
-        x7 = x_edge_upto16[i * u.n + j7];
-        gain7 = gain_edge_upto16[j7];
+        x7 = x_edge_upto7[i * u.n + j7];
+        gain7 = gain_edge_upto7[j7];
     }
     var x8: f32;
     var gain8: f32;
     if (j8 < row_length) {
-        x8 = x_edge_upto16[i * u.n + j8];
-        gain8 = gain_edge_upto16[j8];
+        x8 = x_edge_upto7[i * u.n + j8];
+        gain8 = gain_edge_upto7[j8];
     }
     var x9: f32;
     var gain9: f32;
     if (j9 < row_length) {
-        x9 = x_edge_upto16[i * u.n + j9];
-        gain9 = gain_edge_upto16[j9];
+        x9 = x_edge_upto7[i * u.n + j9];
+        gain9 = gain_edge_upto7[j9];
     }
     var x10: f32;
     var gain10: f32;
     if (j10 < row_length) {
-        x10 = x_edge_upto16[i * u.n + j10];
-        gain10 = gain_edge_upto16[j10];
+        x10 = x_edge_upto7[i * u.n + j10];
+        gain10 = gain_edge_upto7[j10];
     }
     var x11: f32;
     var gain11: f32;
     if (j11 < row_length) {
-        x11 = x_edge_upto16[i * u.n + j11];
-        gain11 = gain_edge_upto16[j11];
+        x11 = x_edge_upto7[i * u.n + j11];
+        gain11 = gain_edge_upto7[j11];
     }
     var x12: f32;
     var gain12: f32;
     if (j12 < row_length) {
-        x12 = x_edge_upto16[i * u.n + j12];
-        gain12 = gain_edge_upto16[j12];
+        x12 = x_edge_upto7[i * u.n + j12];
+        gain12 = gain_edge_upto7[j12];
     }
     var x13: f32;
     var gain13: f32;
     if (j13 < row_length) {
-        x13 = x_edge_upto16[i * u.n + j13];
-        gain13 = gain_edge_upto16[j13];
+        x13 = x_edge_upto7[i * u.n + j13];
+        gain13 = gain_edge_upto7[j13];
     }
     var x14: f32;
     var gain14: f32;
     if (j14 < row_length) {
-        x14 = x_edge_upto16[i * u.n + j14];
-        gain14 = gain_edge_upto16[j14];
+        x14 = x_edge_upto7[i * u.n + j14];
+        gain14 = gain_edge_upto7[j14];
     }
     var x15: f32;
     var gain15: f32;
     if (j15 < row_length) {
-        x15 = x_edge_upto16[i * u.n + j15];
-        gain15 = gain_edge_upto16[j15];
+        x15 = x_edge_upto7[i * u.n + j15];
+        gain15 = gain_edge_upto7[j15];
     }
     var x16: f32;
     var gain16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        x16 = x_edge_upto16[i * u.n + j16];
-        gain16 = gain_edge_upto16[j16];
+        x16 = x_edge_upto7[i * u.n + j16];
+        gain16 = gain_edge_upto7[j16];
     }
     var x17: f32;
     var gain17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        x17 = x_edge_upto16[i * u.n + j17];
-        gain17 = gain_edge_upto16[j17];
+        x17 = x_edge_upto7[i * u.n + j17];
+        gain17 = gain_edge_upto7[j17];
     }
     var x18: f32;
     var gain18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        x18 = x_edge_upto16[i * u.n + j18];
-        gain18 = gain_edge_upto16[j18];
+        x18 = x_edge_upto7[i * u.n + j18];
+        gain18 = gain_edge_upto7[j18];
     }
     var x19: f32;
     var gain19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        x19 = x_edge_upto16[i * u.n + j19];
-        gain19 = gain_edge_upto16[j19];
+        x19 = x_edge_upto7[i * u.n + j19];
+        gain19 = gain_edge_upto7[j19];
     }
     var x20: f32;
     var gain20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        x20 = x_edge_upto16[i * u.n + j20];
-        gain20 = gain_edge_upto16[j20];
+        x20 = x_edge_upto7[i * u.n + j20];
+        gain20 = gain_edge_upto7[j20];
     }
     var x21: f32;
     var gain21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        x21 = x_edge_upto16[i * u.n + j21];
-        gain21 = gain_edge_upto16[j21];
+        x21 = x_edge_upto7[i * u.n + j21];
+        gain21 = gain_edge_upto7[j21];
     }
     var x22: f32;
     var gain22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        x22 = x_edge_upto16[i * u.n + j22];
-        gain22 = gain_edge_upto16[j22];
+        x22 = x_edge_upto7[i * u.n + j22];
+        gain22 = gain_edge_upto7[j22];
     }
     var x23: f32;
     var gain23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        x23 = x_edge_upto16[i * u.n + j23];
-        gain23 = gain_edge_upto16[j23];
+        x23 = x_edge_upto7[i * u.n + j23];
+        gain23 = gain_edge_upto7[j23];
     }
     var x24: f32;
     var gain24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        x24 = x_edge_upto16[i * u.n + j24];
-        gain24 = gain_edge_upto16[j24];
+        x24 = x_edge_upto7[i * u.n + j24];
+        gain24 = gain_edge_upto7[j24];
     }
     var x25: f32;
     var gain25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        x25 = x_edge_upto16[i * u.n + j25];
-        gain25 = gain_edge_upto16[j25];
+        x25 = x_edge_upto7[i * u.n + j25];
+        gain25 = gain_edge_upto7[j25];
     }
     var x26: f32;
     var gain26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        x26 = x_edge_upto16[i * u.n + j26];
-        gain26 = gain_edge_upto16[j26];
+        x26 = x_edge_upto7[i * u.n + j26];
+        gain26 = gain_edge_upto7[j26];
     }
     var x27: f32;
     var gain27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        x27 = x_edge_upto16[i * u.n + j27];
-        gain27 = gain_edge_upto16[j27];
+        x27 = x_edge_upto7[i * u.n + j27];
+        gain27 = gain_edge_upto7[j27];
     }
     var x28: f32;
     var gain28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        x28 = x_edge_upto16[i * u.n + j28];
-        gain28 = gain_edge_upto16[j28];
+        x28 = x_edge_upto7[i * u.n + j28];
+        gain28 = gain_edge_upto7[j28];
     }
     var x29: f32;
     var gain29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        x29 = x_edge_upto16[i * u.n + j29];
-        gain29 = gain_edge_upto16[j29];
+        x29 = x_edge_upto7[i * u.n + j29];
+        gain29 = gain_edge_upto7[j29];
     }
     var x30: f32;
     var gain30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        x30 = x_edge_upto16[i * u.n + j30];
-        gain30 = gain_edge_upto16[j30];
+        x30 = x_edge_upto7[i * u.n + j30];
+        gain30 = gain_edge_upto7[j30];
     }
     var x31: f32;
     var gain31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        x31 = x_edge_upto16[i * u.n + j31];
-        gain31 = gain_edge_upto16[j31];
+        x31 = x_edge_upto7[i * u.n + j31];
+        gain31 = gain_edge_upto7[j31];
     }
     var square_sum_part = 0.0;
     if (j0 < row_length) {
@@ -943,131 +943,131 @@ fn edge_long(
     let square = square_sum / f32(i32(u.n));
     if (j0 < row_length) {
         let y_new = x0 / sqrt(square + u.eps) * gain0;
-        y_edge_upto16[i * u.n + j0] = y_new;
+        y_edge_upto7[i * u.n + j0] = y_new;
     }
     if (j1 < row_length) {
         let y_new = x1 / sqrt(square + u.eps) * gain1;
-        y_edge_upto16[i * u.n + j1] = y_new;
+        y_edge_upto7[i * u.n + j1] = y_new;
     }
     if (j2 < row_length) {
         let y_new = x2 / sqrt(square + u.eps) * gain2;
-        y_edge_upto16[i * u.n + j2] = y_new;
+        y_edge_upto7[i * u.n + j2] = y_new;
     }
     if (j3 < row_length) {
         let y_new = x3 / sqrt(square + u.eps) * gain3;
-        y_edge_upto16[i * u.n + j3] = y_new;
+        y_edge_upto7[i * u.n + j3] = y_new;
     }
     if (j4 < row_length) {
         let y_new = x4 / sqrt(square + u.eps) * gain4;
-        y_edge_upto16[i * u.n + j4] = y_new;
+        y_edge_upto7[i * u.n + j4] = y_new;
     }
     if (j5 < row_length) {
         let y_new = x5 / sqrt(square + u.eps) * gain5;
-        y_edge_upto16[i * u.n + j5] = y_new;
+        y_edge_upto7[i * u.n + j5] = y_new;
     }
     if (j6 < row_length) {
         let y_new = x6 / sqrt(square + u.eps) * gain6;
-        y_edge_upto16[i * u.n + j6] = y_new;
+        y_edge_upto7[i * u.n + j6] = y_new;
     }
     if (j7 < row_length) {
         let y_new = x7 / sqrt(square + u.eps) * gain7;
-        y_edge_upto16[i * u.n + j7] = y_new;
+        y_edge_upto7[i * u.n + j7] = y_new;
     }
     if (j8 < row_length) {
         let y_new = x8 / sqrt(square + u.eps) * gain8;
-        y_edge_upto16[i * u.n + j8] = y_new;
+        y_edge_upto7[i * u.n + j8] = y_new;
     }
     if (j9 < row_length) {
         let y_new = x9 / sqrt(square + u.eps) * gain9;
-        y_edge_upto16[i * u.n + j9] = y_new;
+        y_edge_upto7[i * u.n + j9] = y_new;
     }
     if (j10 < row_length) {
         let y_new = x10 / sqrt(square + u.eps) * gain10;
-        y_edge_upto16[i * u.n + j10] = y_new;
+        y_edge_upto7[i * u.n + j10] = y_new;
     }
     if (j11 < row_length) {
         let y_new = x11 / sqrt(square + u.eps) * gain11;
-        y_edge_upto16[i * u.n + j11] = y_new;
+        y_edge_upto7[i * u.n + j11] = y_new;
     }
     if (j12 < row_length) {
         let y_new = x12 / sqrt(square + u.eps) * gain12;
-        y_edge_upto16[i * u.n + j12] = y_new;
+        y_edge_upto7[i * u.n + j12] = y_new;
     }
     if (j13 < row_length) {
         let y_new = x13 / sqrt(square + u.eps) * gain13;
-        y_edge_upto16[i * u.n + j13] = y_new;
+        y_edge_upto7[i * u.n + j13] = y_new;
     }
     if (j14 < row_length) {
         let y_new = x14 / sqrt(square + u.eps) * gain14;
-        y_edge_upto16[i * u.n + j14] = y_new;
+        y_edge_upto7[i * u.n + j14] = y_new;
     }
     if (j15 < row_length) {
         let y_new = x15 / sqrt(square + u.eps) * gain15;
-        y_edge_upto16[i * u.n + j15] = y_new;
+        y_edge_upto7[i * u.n + j15] = y_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let y_new = x16 / sqrt(square + u.eps) * gain16;
-        y_edge_upto16[i * u.n + j16] = y_new;
+        y_edge_upto7[i * u.n + j16] = y_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let y_new = x17 / sqrt(square + u.eps) * gain17;
-        y_edge_upto16[i * u.n + j17] = y_new;
+        y_edge_upto7[i * u.n + j17] = y_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let y_new = x18 / sqrt(square + u.eps) * gain18;
-        y_edge_upto16[i * u.n + j18] = y_new;
+        y_edge_upto7[i * u.n + j18] = y_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let y_new = x19 / sqrt(square + u.eps) * gain19;
-        y_edge_upto16[i * u.n + j19] = y_new;
+        y_edge_upto7[i * u.n + j19] = y_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let y_new = x20 / sqrt(square + u.eps) * gain20;
-        y_edge_upto16[i * u.n + j20] = y_new;
+        y_edge_upto7[i * u.n + j20] = y_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let y_new = x21 / sqrt(square + u.eps) * gain21;
-        y_edge_upto16[i * u.n + j21] = y_new;
+        y_edge_upto7[i * u.n + j21] = y_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let y_new = x22 / sqrt(square + u.eps) * gain22;
-        y_edge_upto16[i * u.n + j22] = y_new;
+        y_edge_upto7[i * u.n + j22] = y_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let y_new = x23 / sqrt(square + u.eps) * gain23;
-        y_edge_upto16[i * u.n + j23] = y_new;
+        y_edge_upto7[i * u.n + j23] = y_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let y_new = x24 / sqrt(square + u.eps) * gain24;
-        y_edge_upto16[i * u.n + j24] = y_new;
+        y_edge_upto7[i * u.n + j24] = y_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let y_new = x25 / sqrt(square + u.eps) * gain25;
-        y_edge_upto16[i * u.n + j25] = y_new;
+        y_edge_upto7[i * u.n + j25] = y_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let y_new = x26 / sqrt(square + u.eps) * gain26;
-        y_edge_upto16[i * u.n + j26] = y_new;
+        y_edge_upto7[i * u.n + j26] = y_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let y_new = x27 / sqrt(square + u.eps) * gain27;
-        y_edge_upto16[i * u.n + j27] = y_new;
+        y_edge_upto7[i * u.n + j27] = y_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let y_new = x28 / sqrt(square + u.eps) * gain28;
-        y_edge_upto16[i * u.n + j28] = y_new;
+        y_edge_upto7[i * u.n + j28] = y_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let y_new = x29 / sqrt(square + u.eps) * gain29;
-        y_edge_upto16[i * u.n + j29] = y_new;
+        y_edge_upto7[i * u.n + j29] = y_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let y_new = x30 / sqrt(square + u.eps) * gain30;
-        y_edge_upto16[i * u.n + j30] = y_new;
+        y_edge_upto7[i * u.n + j30] = y_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let y_new = x31 / sqrt(square + u.eps) * gain31;
-        y_edge_upto16[i * u.n + j31] = y_new;
+        y_edge_upto7[i * u.n + j31] = y_new;
     }
 }
 
@@ -1091,34 +1091,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
         square_sum_part += x0 * x0;
         if (j1 < u.n) {
@@ -1153,79 +1153,79 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
-        let gain0 = gain_edge_upto16[j];
+        let x0 = x_edge_upto7[i * u.n + j];
+        let gain0 = gain_edge_upto7[j];
         var x1: f32;
         var gain1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
-            gain1 = gain_edge_upto16[j1];
+            x1 = x_edge_upto7[i * u.n + j1];
+            gain1 = gain_edge_upto7[j1];
         }
         var x2: f32;
         var gain2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
-            gain2 = gain_edge_upto16[j2];
+            x2 = x_edge_upto7[i * u.n + j2];
+            gain2 = gain_edge_upto7[j2];
         }
         var x3: f32;
         var gain3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
-            gain3 = gain_edge_upto16[j3];
+            x3 = x_edge_upto7[i * u.n + j3];
+            gain3 = gain_edge_upto7[j3];
         }
         var x4: f32;
         var gain4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
-            gain4 = gain_edge_upto16[j4];
+            x4 = x_edge_upto7[i * u.n + j4];
+            gain4 = gain_edge_upto7[j4];
         }
         var x5: f32;
         var gain5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
-            gain5 = gain_edge_upto16[j5];
+            x5 = x_edge_upto7[i * u.n + j5];
+            gain5 = gain_edge_upto7[j5];
         }
         var x6: f32;
         var gain6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
-            gain6 = gain_edge_upto16[j6];
+            x6 = x_edge_upto7[i * u.n + j6];
+            gain6 = gain_edge_upto7[j6];
         }
         var x7: f32;
         var gain7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
-            gain7 = gain_edge_upto16[j7];
+            x7 = x_edge_upto7[i * u.n + j7];
+            gain7 = gain_edge_upto7[j7];
         }
         let y_new = x0 / sqrt(square + u.eps) * gain0;
-        y_edge_upto16[i * u.n + j] = y_new;
+        y_edge_upto7[i * u.n + j] = y_new;
         if (j1 < u.n) {
             let y_new = x1 / sqrt(square + u.eps) * gain1;
-            y_edge_upto16[i * u.n + j1] = y_new;
+            y_edge_upto7[i * u.n + j1] = y_new;
         }
         if (j2 < u.n) {
             let y_new = x2 / sqrt(square + u.eps) * gain2;
-            y_edge_upto16[i * u.n + j2] = y_new;
+            y_edge_upto7[i * u.n + j2] = y_new;
         }
         if (j3 < u.n) {
             let y_new = x3 / sqrt(square + u.eps) * gain3;
-            y_edge_upto16[i * u.n + j3] = y_new;
+            y_edge_upto7[i * u.n + j3] = y_new;
         }
         if (j4 < u.n) {
             let y_new = x4 / sqrt(square + u.eps) * gain4;
-            y_edge_upto16[i * u.n + j4] = y_new;
+            y_edge_upto7[i * u.n + j4] = y_new;
         }
         if (j5 < u.n) {
             let y_new = x5 / sqrt(square + u.eps) * gain5;
-            y_edge_upto16[i * u.n + j5] = y_new;
+            y_edge_upto7[i * u.n + j5] = y_new;
         }
         if (j6 < u.n) {
             let y_new = x6 / sqrt(square + u.eps) * gain6;
-            y_edge_upto16[i * u.n + j6] = y_new;
+            y_edge_upto7[i * u.n + j6] = y_new;
         }
         if (j7 < u.n) {
             let y_new = x7 / sqrt(square + u.eps) * gain7;
-            y_edge_upto16[i * u.n + j7] = y_new;
+            y_edge_upto7[i * u.n + j7] = y_new;
         }
     }
 }

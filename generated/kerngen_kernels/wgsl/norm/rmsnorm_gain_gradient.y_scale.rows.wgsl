@@ -83,11 +83,11 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -98,7 +98,7 @@ fn edge_upto16(
     }
     var square_sum_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        square_sum_part += x_edge_upto16[i * u.n + j] * x_edge_upto16[i * u.n + j];
+        square_sum_part += x_edge_upto15[i * u.n + j] * x_edge_upto15[i * u.n + j];
     }
     let square_sum = square_sum_part;
     let square = square_sum / f32(i32(u.n));
@@ -376,35 +376,35 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var x0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
+        x0 = x_edge_upto15[i * u.n + j0];
     }
     var x1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
+        x1 = x_edge_upto15[i * u.n + j1];
     }
     var x2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
+        x2 = x_edge_upto15[i * u.n + j2];
     }
     var x3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
+        x3 = x_edge_upto15[i * u.n + j3];
     }
     var x4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        x4 = x_edge_upto16[i * u.n + j4];
+        x4 = x_edge_upto15[i * u.n + j4];
     }
     var x5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        x5 = x_edge_upto16[i * u.n + j5];
+        x5 = x_edge_upto15[i * u.n + j5];
     }
     var x6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        x6 = x_edge_upto16[i * u.n + j6];
+        x6 = x_edge_upto15[i * u.n + j6];
     }
     var x7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        x7 = x_edge_upto16[i * u.n + j7];
+        x7 = x_edge_upto15[i * u.n + j7];
     }
     var square_sum_part = 0.0;
     if (j0 < row_length) {
@@ -459,34 +459,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto15[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto15[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto15[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto15[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto15[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto15[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto15[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto15[i * u.n + j7];
         }
         square_sum_part += x0 * x0;
         if (j1 < u.n) {

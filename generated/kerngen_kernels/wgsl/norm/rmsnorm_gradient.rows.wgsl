@@ -150,14 +150,14 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> gain_edge_upto16: array<f32>;
-@group(0) @binding(3) var<storage, read> dy_edge_upto16: array<f32>;
-@group(0) @binding(4) var<storage, read_write> dx_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto7: array<f32>;
+@group(0) @binding(2) var<storage, read> gain_edge_upto7: array<f32>;
+@group(0) @binding(3) var<storage, read> dy_edge_upto7: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dx_edge_upto7: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -169,16 +169,16 @@ fn edge_upto16(
     var square_sum_part = 0.0;
     var dy_scale_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        square_sum_part += x_edge_upto16[i * u.n + j] * x_edge_upto16[i * u.n + j];
-        dy_scale_part += dy_edge_upto16[i * u.n + j] * gain_edge_upto16[j] * x_edge_upto16[i * u.n + j];
+        square_sum_part += x_edge_upto7[i * u.n + j] * x_edge_upto7[i * u.n + j];
+        dy_scale_part += dy_edge_upto7[i * u.n + j] * gain_edge_upto7[j] * x_edge_upto7[i * u.n + j];
     }
     let square_sum = square_sum_part;
     let dy_scale = dy_scale_part;
     let square = square_sum / f32(i32(u.n));
     let y_scale = 1.0 / sqrt(square + u.eps);
     for (var j = 0u; j < u.n; j += 1u) {
-        let dx_new = y_scale * (dy_edge_upto16[i * u.n + j] * gain_edge_upto16[j] - dy_scale * x_edge_upto16[i * u.n + j] * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j] = dx_new;
+        let dx_new = y_scale * (dy_edge_upto7[i * u.n + j] * gain_edge_upto7[j] - dy_scale * x_edge_upto7[i * u.n + j] * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto7[i * u.n + j] = dx_new;
     }
 }
 
@@ -341,65 +341,65 @@ fn edge_upto(
     var dy0: f32;
     var gain0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
-        dy0 = dy_edge_upto16[i * u.n + j0];
-        gain0 = gain_edge_upto16[j0];
+        x0 = x_edge_upto7[i * u.n + j0];
+        dy0 = dy_edge_upto7[i * u.n + j0];
+        gain0 = gain_edge_upto7[j0];
     }
     var x1: f32;
     var dy1: f32;
     var gain1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
-        dy1 = dy_edge_upto16[i * u.n + j1];
-        gain1 = gain_edge_upto16[j1];
+        x1 = x_edge_upto7[i * u.n + j1];
+        dy1 = dy_edge_upto7[i * u.n + j1];
+        gain1 = gain_edge_upto7[j1];
     }
     var x2: f32;
     var dy2: f32;
     var gain2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
-        dy2 = dy_edge_upto16[i * u.n + j2];
-        gain2 = gain_edge_upto16[j2];
+        x2 = x_edge_upto7[i * u.n + j2];
+        dy2 = dy_edge_upto7[i * u.n + j2];
+        gain2 = gain_edge_upto7[j2];
     }
     var x3: f32;
     var dy3: f32;
     var gain3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
-        dy3 = dy_edge_upto16[i * u.n + j3];
-        gain3 = gain_edge_upto16[j3];
+        x3 = x_edge_upto7[i * u.n + j3];
+        dy3 = dy_edge_upto7[i * u.n + j3];
+        gain3 = gain_edge_upto7[j3];
     }
     var x4: f32;
     var dy4: f32;
     var gain4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        x4 = x_edge_upto16[i * u.n + j4];
-        dy4 = dy_edge_upto16[i * u.n + j4];
-        gain4 = gain_edge_upto16[j4];
+        x4 = x_edge_upto7[i * u.n + j4];
+        dy4 = dy_edge_upto7[i * u.n + j4];
+        gain4 = gain_edge_upto7[j4];
     }
     var x5: f32;
     var dy5: f32;
     var gain5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        x5 = x_edge_upto16[i * u.n + j5];
-        dy5 = dy_edge_upto16[i * u.n + j5];
-        gain5 = gain_edge_upto16[j5];
+        x5 = x_edge_upto7[i * u.n + j5];
+        dy5 = dy_edge_upto7[i * u.n + j5];
+        gain5 = gain_edge_upto7[j5];
     }
     var x6: f32;
     var dy6: f32;
     var gain6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        x6 = x_edge_upto16[i * u.n + j6];
-        dy6 = dy_edge_upto16[i * u.n + j6];
-        gain6 = gain_edge_upto16[j6];
+        x6 = x_edge_upto7[i * u.n + j6];
+        dy6 = dy_edge_upto7[i * u.n + j6];
+        gain6 = gain_edge_upto7[j6];
     }
     var x7: f32;
     var dy7: f32;
     var gain7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        x7 = x_edge_upto16[i * u.n + j7];
-        dy7 = dy_edge_upto16[i * u.n + j7];
-        gain7 = gain_edge_upto16[j7];
+        x7 = x_edge_upto7[i * u.n + j7];
+        dy7 = dy_edge_upto7[i * u.n + j7];
+        gain7 = gain_edge_upto7[j7];
     }
     var square_sum_part = 0.0;
     var dy_scale_part = 0.0;
@@ -441,35 +441,35 @@ fn edge_upto(
     let y_scale = 1.0 / sqrt(square + u.eps);
     if (j0 < row_length) {
         let dx_new = y_scale * (dy0 * gain0 - dy_scale * x0 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j0] = dx_new;
+        dx_edge_upto7[i * u.n + j0] = dx_new;
     }
     if (j1 < row_length) {
         let dx_new = y_scale * (dy1 * gain1 - dy_scale * x1 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j1] = dx_new;
+        dx_edge_upto7[i * u.n + j1] = dx_new;
     }
     if (j2 < row_length) {
         let dx_new = y_scale * (dy2 * gain2 - dy_scale * x2 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j2] = dx_new;
+        dx_edge_upto7[i * u.n + j2] = dx_new;
     }
     if (j3 < row_length) {
         let dx_new = y_scale * (dy3 * gain3 - dy_scale * x3 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j3] = dx_new;
+        dx_edge_upto7[i * u.n + j3] = dx_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let dx_new = y_scale * (dy4 * gain4 - dy_scale * x4 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j4] = dx_new;
+        dx_edge_upto7[i * u.n + j4] = dx_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let dx_new = y_scale * (dy5 * gain5 - dy_scale * x5 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j5] = dx_new;
+        dx_edge_upto7[i * u.n + j5] = dx_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let dx_new = y_scale * (dy6 * gain6 - dy_scale * x6 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j6] = dx_new;
+        dx_edge_upto7[i * u.n + j6] = dx_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let dx_new = y_scale * (dy7 * gain7 - dy_scale * x7 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j7] = dx_new;
+        dx_edge_upto7[i * u.n + j7] = dx_new;
     }
 }
 
@@ -524,257 +524,257 @@ fn edge_long(
     var dy0: f32;
     var gain0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
-        dy0 = dy_edge_upto16[i * u.n + j0];
-        gain0 = gain_edge_upto16[j0];
+        x0 = x_edge_upto7[i * u.n + j0];
+        dy0 = dy_edge_upto7[i * u.n + j0];
+        gain0 = gain_edge_upto7[j0];
     }
     var x1: f32;
     var dy1: f32;
     var gain1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
-        dy1 = dy_edge_upto16[i * u.n + j1];
-        gain1 = gain_edge_upto16[j1];
+        x1 = x_edge_upto7[i * u.n + j1];
+        dy1 = dy_edge_upto7[i * u.n + j1];
+        gain1 = gain_edge_upto7[j1];
     }
     var x2: f32;
     var dy2: f32;
     var gain2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
-        dy2 = dy_edge_upto16[i * u.n + j2];
-        gain2 = gain_edge_upto16[j2];
+        x2 = x_edge_upto7[i * u.n + j2];
+        dy2 = dy_edge_upto7[i * u.n + j2];
+        gain2 = gain_edge_upto7[j2];
     }
     var x3: f32;
     var dy3: f32;
     var gain3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
-        dy3 = dy_edge_upto16[i * u.n + j3];
-        gain3 = gain_edge_upto16[j3];
+        x3 = x_edge_upto7[i * u.n + j3];
+        dy3 = dy_edge_upto7[i * u.n + j3];
+        gain3 = gain_edge_upto7[j3];
     }
     var x4: f32;
     var dy4: f32;
     var gain4: f32;
     if (j4 < row_length) {
-        x4 = x_edge_upto16[i * u.n + j4];
-        dy4 = dy_edge_upto16[i * u.n + j4];
-        gain4 = gain_edge_upto16[j4];
+        x4 = x_edge_upto7[i * u.n + j4];
+        dy4 = dy_edge_upto7[i * u.n + j4];
+        gain4 = gain_edge_upto7[j4];
     }
     var x5: f32;
     var dy5: f32;
     var gain5: f32;
     if (j5 < row_length) {
-        x5 = x_edge_upto16[i * u.n + j5];
-        dy5 = dy_edge_upto16[i * u.n + j5];
-        gain5 = gain_edge_upto16[j5];
+        x5 = x_edge_upto7[i * u.n + j5];
+        dy5 = dy_edge_upto7[i * u.n + j5];
+        gain5 = gain_edge_upto7[j5];
     }
     var x6: f32;
     var dy6: f32;
     var gain6: f32;
     if (j6 < row_length) {
-        x6 = x_edge_upto16[i * u.n + j6];
-        dy6 = dy_edge_upto16[i * u.n + j6];
-        gain6 = gain_edge_upto16[j6];
+        x6 = x_edge_upto7[i * u.n + j6];
+        dy6 = dy_edge_upto7[i * u.n + j6];
+        gain6 = gain_edge_upto7[j6];
     }
     var x7: f32;
     var dy7: f32;
     var gain7: f32;
     if (j7 < row_length) {
-        x7 = x_edge_upto16[i * u.n + j7];
-        dy7 = dy_edge_upto16[i * u.n + j7];
-        gain7 = gain_edge_upto16[j7];
+        x7 = x_edge_upto7[i * u.n + j7];
+        dy7 = dy_edge_upto7[i * u.n + j7];
+        gain7 = gain_edge_upto7[j7];
     }
     var x8: f32;
     var dy8: f32;
     var gain8: f32;
     if (j8 < row_length) {
-        x8 = x_edge_upto16[i * u.n + j8];
-        dy8 = dy_edge_upto16[i * u.n + j8];
-        gain8 = gain_edge_upto16[j8];
+        x8 = x_edge_upto7[i * u.n + j8];
+        dy8 = dy_edge_upto7[i * u.n + j8];
+        gain8 = gain_edge_upto7[j8];
     }
     var x9: f32;
     var dy9: f32;
     var gain9: f32;
     if (j9 < row_length) {
-        x9 = x_edge_upto16[i * u.n + j9];
-        dy9 = dy_edge_upto16[i * u.n + j9];
-        gain9 = gain_edge_upto16[j9];
+        x9 = x_edge_upto7[i * u.n + j9];
+        dy9 = dy_edge_upto7[i * u.n + j9];
+        gain9 = gain_edge_upto7[j9];
     }
     var x10: f32;
     var dy10: f32;
     var gain10: f32;
     if (j10 < row_length) {
-        x10 = x_edge_upto16[i * u.n + j10];
-        dy10 = dy_edge_upto16[i * u.n + j10];
-        gain10 = gain_edge_upto16[j10];
+        x10 = x_edge_upto7[i * u.n + j10];
+        dy10 = dy_edge_upto7[i * u.n + j10];
+        gain10 = gain_edge_upto7[j10];
     }
     var x11: f32;
     var dy11: f32;
     var gain11: f32;
     if (j11 < row_length) {
-        x11 = x_edge_upto16[i * u.n + j11];
-        dy11 = dy_edge_upto16[i * u.n + j11];
-        gain11 = gain_edge_upto16[j11];
+        x11 = x_edge_upto7[i * u.n + j11];
+        dy11 = dy_edge_upto7[i * u.n + j11];
+        gain11 = gain_edge_upto7[j11];
     }
     var x12: f32;
     var dy12: f32;
     var gain12: f32;
     if (j12 < row_length) {
-        x12 = x_edge_upto16[i * u.n + j12];
-        dy12 = dy_edge_upto16[i * u.n + j12];
-        gain12 = gain_edge_upto16[j12];
+        x12 = x_edge_upto7[i * u.n + j12];
+        dy12 = dy_edge_upto7[i * u.n + j12];
+        gain12 = gain_edge_upto7[j12];
     }
     var x13: f32;
     var dy13: f32;
     var gain13: f32;
     if (j13 < row_length) {
-        x13 = x_edge_upto16[i * u.n + j13];
-        dy13 = dy_edge_upto16[i * u.n + j13];
-        gain13 = gain_edge_upto16[j13];
+        x13 = x_edge_upto7[i * u.n + j13];
+        dy13 = dy_edge_upto7[i * u.n + j13];
+        gain13 = gain_edge_upto7[j13];
     }
     var x14: f32;
     var dy14: f32;
     var gain14: f32;
     if (j14 < row_length) {
-        x14 = x_edge_upto16[i * u.n + j14];
-        dy14 = dy_edge_upto16[i * u.n + j14];
-        gain14 = gain_edge_upto16[j14];
+        x14 = x_edge_upto7[i * u.n + j14];
+        dy14 = dy_edge_upto7[i * u.n + j14];
+        gain14 = gain_edge_upto7[j14];
     }
     var x15: f32;
     var dy15: f32;
     var gain15: f32;
     if (j15 < row_length) {
-        x15 = x_edge_upto16[i * u.n + j15];
-        dy15 = dy_edge_upto16[i * u.n + j15];
-        gain15 = gain_edge_upto16[j15];
+        x15 = x_edge_upto7[i * u.n + j15];
+        dy15 = dy_edge_upto7[i * u.n + j15];
+        gain15 = gain_edge_upto7[j15];
     }
     var x16: f32;
     var dy16: f32;
     var gain16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        x16 = x_edge_upto16[i * u.n + j16];
-        dy16 = dy_edge_upto16[i * u.n + j16];
-        gain16 = gain_edge_upto16[j16];
+        x16 = x_edge_upto7[i * u.n + j16];
+        dy16 = dy_edge_upto7[i * u.n + j16];
+        gain16 = gain_edge_upto7[j16];
     }
     var x17: f32;
     var dy17: f32;
     var gain17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        x17 = x_edge_upto16[i * u.n + j17];
-        dy17 = dy_edge_upto16[i * u.n + j17];
-        gain17 = gain_edge_upto16[j17];
+        x17 = x_edge_upto7[i * u.n + j17];
+        dy17 = dy_edge_upto7[i * u.n + j17];
+        gain17 = gain_edge_upto7[j17];
     }
     var x18: f32;
     var dy18: f32;
     var gain18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        x18 = x_edge_upto16[i * u.n + j18];
-        dy18 = dy_edge_upto16[i * u.n + j18];
-        gain18 = gain_edge_upto16[j18];
+        x18 = x_edge_upto7[i * u.n + j18];
+        dy18 = dy_edge_upto7[i * u.n + j18];
+        gain18 = gain_edge_upto7[j18];
     }
     var x19: f32;
     var dy19: f32;
     var gain19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        x19 = x_edge_upto16[i * u.n + j19];
-        dy19 = dy_edge_upto16[i * u.n + j19];
-        gain19 = gain_edge_upto16[j19];
+        x19 = x_edge_upto7[i * u.n + j19];
+        dy19 = dy_edge_upto7[i * u.n + j19];
+        gain19 = gain_edge_upto7[j19];
     }
     var x20: f32;
     var dy20: f32;
     var gain20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        x20 = x_edge_upto16[i * u.n + j20];
-        dy20 = dy_edge_upto16[i * u.n + j20];
-        gain20 = gain_edge_upto16[j20];
+        x20 = x_edge_upto7[i * u.n + j20];
+        dy20 = dy_edge_upto7[i * u.n + j20];
+        gain20 = gain_edge_upto7[j20];
     }
     var x21: f32;
     var dy21: f32;
     var gain21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        x21 = x_edge_upto16[i * u.n + j21];
-        dy21 = dy_edge_upto16[i * u.n + j21];
-        gain21 = gain_edge_upto16[j21];
+        x21 = x_edge_upto7[i * u.n + j21];
+        dy21 = dy_edge_upto7[i * u.n + j21];
+        gain21 = gain_edge_upto7[j21];
     }
     var x22: f32;
     var dy22: f32;
     var gain22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        x22 = x_edge_upto16[i * u.n + j22];
-        dy22 = dy_edge_upto16[i * u.n + j22];
-        gain22 = gain_edge_upto16[j22];
+        x22 = x_edge_upto7[i * u.n + j22];
+        dy22 = dy_edge_upto7[i * u.n + j22];
+        gain22 = gain_edge_upto7[j22];
     }
     var x23: f32;
     var dy23: f32;
     var gain23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        x23 = x_edge_upto16[i * u.n + j23];
-        dy23 = dy_edge_upto16[i * u.n + j23];
-        gain23 = gain_edge_upto16[j23];
+        x23 = x_edge_upto7[i * u.n + j23];
+        dy23 = dy_edge_upto7[i * u.n + j23];
+        gain23 = gain_edge_upto7[j23];
     }
     var x24: f32;
     var dy24: f32;
     var gain24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        x24 = x_edge_upto16[i * u.n + j24];
-        dy24 = dy_edge_upto16[i * u.n + j24];
-        gain24 = gain_edge_upto16[j24];
+        x24 = x_edge_upto7[i * u.n + j24];
+        dy24 = dy_edge_upto7[i * u.n + j24];
+        gain24 = gain_edge_upto7[j24];
     }
     var x25: f32;
     var dy25: f32;
     var gain25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        x25 = x_edge_upto16[i * u.n + j25];
-        dy25 = dy_edge_upto16[i * u.n + j25];
-        gain25 = gain_edge_upto16[j25];
+        x25 = x_edge_upto7[i * u.n + j25];
+        dy25 = dy_edge_upto7[i * u.n + j25];
+        gain25 = gain_edge_upto7[j25];
     }
     var x26: f32;
     var dy26: f32;
     var gain26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        x26 = x_edge_upto16[i * u.n + j26];
-        dy26 = dy_edge_upto16[i * u.n + j26];
-        gain26 = gain_edge_upto16[j26];
+        x26 = x_edge_upto7[i * u.n + j26];
+        dy26 = dy_edge_upto7[i * u.n + j26];
+        gain26 = gain_edge_upto7[j26];
     }
     var x27: f32;
     var dy27: f32;
     var gain27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        x27 = x_edge_upto16[i * u.n + j27];
-        dy27 = dy_edge_upto16[i * u.n + j27];
-        gain27 = gain_edge_upto16[j27];
+        x27 = x_edge_upto7[i * u.n + j27];
+        dy27 = dy_edge_upto7[i * u.n + j27];
+        gain27 = gain_edge_upto7[j27];
     }
     var x28: f32;
     var dy28: f32;
     var gain28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        x28 = x_edge_upto16[i * u.n + j28];
-        dy28 = dy_edge_upto16[i * u.n + j28];
-        gain28 = gain_edge_upto16[j28];
+        x28 = x_edge_upto7[i * u.n + j28];
+        dy28 = dy_edge_upto7[i * u.n + j28];
+        gain28 = gain_edge_upto7[j28];
     }
     var x29: f32;
     var dy29: f32;
     var gain29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        x29 = x_edge_upto16[i * u.n + j29];
-        dy29 = dy_edge_upto16[i * u.n + j29];
-        gain29 = gain_edge_upto16[j29];
+        x29 = x_edge_upto7[i * u.n + j29];
+        dy29 = dy_edge_upto7[i * u.n + j29];
+        gain29 = gain_edge_upto7[j29];
     }
     var x30: f32;
     var dy30: f32;
     var gain30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        x30 = x_edge_upto16[i * u.n + j30];
-        dy30 = dy_edge_upto16[i * u.n + j30];
-        gain30 = gain_edge_upto16[j30];
+        x30 = x_edge_upto7[i * u.n + j30];
+        dy30 = dy_edge_upto7[i * u.n + j30];
+        gain30 = gain_edge_upto7[j30];
     }
     var x31: f32;
     var dy31: f32;
     var gain31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        x31 = x_edge_upto16[i * u.n + j31];
-        dy31 = dy_edge_upto16[i * u.n + j31];
-        gain31 = gain_edge_upto16[j31];
+        x31 = x_edge_upto7[i * u.n + j31];
+        dy31 = dy_edge_upto7[i * u.n + j31];
+        gain31 = gain_edge_upto7[j31];
     }
     var square_sum_part = 0.0;
     var dy_scale_part = 0.0;
@@ -912,131 +912,131 @@ fn edge_long(
     let y_scale = 1.0 / sqrt(square + u.eps);
     if (j0 < row_length) {
         let dx_new = y_scale * (dy0 * gain0 - dy_scale * x0 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j0] = dx_new;
+        dx_edge_upto7[i * u.n + j0] = dx_new;
     }
     if (j1 < row_length) {
         let dx_new = y_scale * (dy1 * gain1 - dy_scale * x1 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j1] = dx_new;
+        dx_edge_upto7[i * u.n + j1] = dx_new;
     }
     if (j2 < row_length) {
         let dx_new = y_scale * (dy2 * gain2 - dy_scale * x2 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j2] = dx_new;
+        dx_edge_upto7[i * u.n + j2] = dx_new;
     }
     if (j3 < row_length) {
         let dx_new = y_scale * (dy3 * gain3 - dy_scale * x3 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j3] = dx_new;
+        dx_edge_upto7[i * u.n + j3] = dx_new;
     }
     if (j4 < row_length) {
         let dx_new = y_scale * (dy4 * gain4 - dy_scale * x4 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j4] = dx_new;
+        dx_edge_upto7[i * u.n + j4] = dx_new;
     }
     if (j5 < row_length) {
         let dx_new = y_scale * (dy5 * gain5 - dy_scale * x5 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j5] = dx_new;
+        dx_edge_upto7[i * u.n + j5] = dx_new;
     }
     if (j6 < row_length) {
         let dx_new = y_scale * (dy6 * gain6 - dy_scale * x6 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j6] = dx_new;
+        dx_edge_upto7[i * u.n + j6] = dx_new;
     }
     if (j7 < row_length) {
         let dx_new = y_scale * (dy7 * gain7 - dy_scale * x7 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j7] = dx_new;
+        dx_edge_upto7[i * u.n + j7] = dx_new;
     }
     if (j8 < row_length) {
         let dx_new = y_scale * (dy8 * gain8 - dy_scale * x8 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j8] = dx_new;
+        dx_edge_upto7[i * u.n + j8] = dx_new;
     }
     if (j9 < row_length) {
         let dx_new = y_scale * (dy9 * gain9 - dy_scale * x9 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j9] = dx_new;
+        dx_edge_upto7[i * u.n + j9] = dx_new;
     }
     if (j10 < row_length) {
         let dx_new = y_scale * (dy10 * gain10 - dy_scale * x10 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j10] = dx_new;
+        dx_edge_upto7[i * u.n + j10] = dx_new;
     }
     if (j11 < row_length) {
         let dx_new = y_scale * (dy11 * gain11 - dy_scale * x11 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j11] = dx_new;
+        dx_edge_upto7[i * u.n + j11] = dx_new;
     }
     if (j12 < row_length) {
         let dx_new = y_scale * (dy12 * gain12 - dy_scale * x12 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j12] = dx_new;
+        dx_edge_upto7[i * u.n + j12] = dx_new;
     }
     if (j13 < row_length) {
         let dx_new = y_scale * (dy13 * gain13 - dy_scale * x13 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j13] = dx_new;
+        dx_edge_upto7[i * u.n + j13] = dx_new;
     }
     if (j14 < row_length) {
         let dx_new = y_scale * (dy14 * gain14 - dy_scale * x14 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j14] = dx_new;
+        dx_edge_upto7[i * u.n + j14] = dx_new;
     }
     if (j15 < row_length) {
         let dx_new = y_scale * (dy15 * gain15 - dy_scale * x15 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j15] = dx_new;
+        dx_edge_upto7[i * u.n + j15] = dx_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let dx_new = y_scale * (dy16 * gain16 - dy_scale * x16 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j16] = dx_new;
+        dx_edge_upto7[i * u.n + j16] = dx_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let dx_new = y_scale * (dy17 * gain17 - dy_scale * x17 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j17] = dx_new;
+        dx_edge_upto7[i * u.n + j17] = dx_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let dx_new = y_scale * (dy18 * gain18 - dy_scale * x18 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j18] = dx_new;
+        dx_edge_upto7[i * u.n + j18] = dx_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let dx_new = y_scale * (dy19 * gain19 - dy_scale * x19 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j19] = dx_new;
+        dx_edge_upto7[i * u.n + j19] = dx_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let dx_new = y_scale * (dy20 * gain20 - dy_scale * x20 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j20] = dx_new;
+        dx_edge_upto7[i * u.n + j20] = dx_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let dx_new = y_scale * (dy21 * gain21 - dy_scale * x21 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j21] = dx_new;
+        dx_edge_upto7[i * u.n + j21] = dx_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let dx_new = y_scale * (dy22 * gain22 - dy_scale * x22 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j22] = dx_new;
+        dx_edge_upto7[i * u.n + j22] = dx_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let dx_new = y_scale * (dy23 * gain23 - dy_scale * x23 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j23] = dx_new;
+        dx_edge_upto7[i * u.n + j23] = dx_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let dx_new = y_scale * (dy24 * gain24 - dy_scale * x24 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j24] = dx_new;
+        dx_edge_upto7[i * u.n + j24] = dx_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let dx_new = y_scale * (dy25 * gain25 - dy_scale * x25 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j25] = dx_new;
+        dx_edge_upto7[i * u.n + j25] = dx_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let dx_new = y_scale * (dy26 * gain26 - dy_scale * x26 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j26] = dx_new;
+        dx_edge_upto7[i * u.n + j26] = dx_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let dx_new = y_scale * (dy27 * gain27 - dy_scale * x27 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j27] = dx_new;
+        dx_edge_upto7[i * u.n + j27] = dx_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let dx_new = y_scale * (dy28 * gain28 - dy_scale * x28 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j28] = dx_new;
+        dx_edge_upto7[i * u.n + j28] = dx_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let dx_new = y_scale * (dy29 * gain29 - dy_scale * x29 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j29] = dx_new;
+        dx_edge_upto7[i * u.n + j29] = dx_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let dx_new = y_scale * (dy30 * gain30 - dy_scale * x30 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j30] = dx_new;
+        dx_edge_upto7[i * u.n + j30] = dx_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let dx_new = y_scale * (dy31 * gain31 - dy_scale * x31 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j31] = dx_new;
+        dx_edge_upto7[i * u.n + j31] = dx_new;
     }
 }
 
@@ -1061,64 +1061,64 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
-        let dy0 = dy_edge_upto16[i * u.n + j];
-        let gain0 = gain_edge_upto16[j];
+        let x0 = x_edge_upto7[i * u.n + j];
+        let dy0 = dy_edge_upto7[i * u.n + j];
+        let gain0 = gain_edge_upto7[j];
         var x1: f32;
         var dy1: f32;
         var gain1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
-            dy1 = dy_edge_upto16[i * u.n + j1];
-            gain1 = gain_edge_upto16[j1];
+            x1 = x_edge_upto7[i * u.n + j1];
+            dy1 = dy_edge_upto7[i * u.n + j1];
+            gain1 = gain_edge_upto7[j1];
         }
         var x2: f32;
         var dy2: f32;
         var gain2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
-            dy2 = dy_edge_upto16[i * u.n + j2];
-            gain2 = gain_edge_upto16[j2];
+            x2 = x_edge_upto7[i * u.n + j2];
+            dy2 = dy_edge_upto7[i * u.n + j2];
+            gain2 = gain_edge_upto7[j2];
         }
         var x3: f32;
         var dy3: f32;
         var gain3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
-            dy3 = dy_edge_upto16[i * u.n + j3];
-            gain3 = gain_edge_upto16[j3];
+            x3 = x_edge_upto7[i * u.n + j3];
+            dy3 = dy_edge_upto7[i * u.n + j3];
+            gain3 = gain_edge_upto7[j3];
         }
         var x4: f32;
         var dy4: f32;
         var gain4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
-            dy4 = dy_edge_upto16[i * u.n + j4];
-            gain4 = gain_edge_upto16[j4];
+            x4 = x_edge_upto7[i * u.n + j4];
+            dy4 = dy_edge_upto7[i * u.n + j4];
+            gain4 = gain_edge_upto7[j4];
         }
         var x5: f32;
         var dy5: f32;
         var gain5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
-            dy5 = dy_edge_upto16[i * u.n + j5];
-            gain5 = gain_edge_upto16[j5];
+            x5 = x_edge_upto7[i * u.n + j5];
+            dy5 = dy_edge_upto7[i * u.n + j5];
+            gain5 = gain_edge_upto7[j5];
         }
         var x6: f32;
         var dy6: f32;
         var gain6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
-            dy6 = dy_edge_upto16[i * u.n + j6];
-            gain6 = gain_edge_upto16[j6];
+            x6 = x_edge_upto7[i * u.n + j6];
+            dy6 = dy_edge_upto7[i * u.n + j6];
+            gain6 = gain_edge_upto7[j6];
         }
         var x7: f32;
         var dy7: f32;
         var gain7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
-            dy7 = dy_edge_upto16[i * u.n + j7];
-            gain7 = gain_edge_upto16[j7];
+            x7 = x_edge_upto7[i * u.n + j7];
+            dy7 = dy_edge_upto7[i * u.n + j7];
+            gain7 = gain_edge_upto7[j7];
         }
         square_sum_part += x0 * x0;
         dy_scale_part += dy0 * gain0 * x0;
@@ -1163,94 +1163,94 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let dy0 = dy_edge_upto16[i * u.n + j];
-        let gain0 = gain_edge_upto16[j];
-        let x0 = x_edge_upto16[i * u.n + j];
+        let dy0 = dy_edge_upto7[i * u.n + j];
+        let gain0 = gain_edge_upto7[j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var dy1: f32;
         var gain1: f32;
         var x1: f32;
         if (j1 < u.n) {
-            dy1 = dy_edge_upto16[i * u.n + j1];
-            gain1 = gain_edge_upto16[j1];
-            x1 = x_edge_upto16[i * u.n + j1];
+            dy1 = dy_edge_upto7[i * u.n + j1];
+            gain1 = gain_edge_upto7[j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var dy2: f32;
         var gain2: f32;
         var x2: f32;
         if (j2 < u.n) {
-            dy2 = dy_edge_upto16[i * u.n + j2];
-            gain2 = gain_edge_upto16[j2];
-            x2 = x_edge_upto16[i * u.n + j2];
+            dy2 = dy_edge_upto7[i * u.n + j2];
+            gain2 = gain_edge_upto7[j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var dy3: f32;
         var gain3: f32;
         var x3: f32;
         if (j3 < u.n) {
-            dy3 = dy_edge_upto16[i * u.n + j3];
-            gain3 = gain_edge_upto16[j3];
-            x3 = x_edge_upto16[i * u.n + j3];
+            dy3 = dy_edge_upto7[i * u.n + j3];
+            gain3 = gain_edge_upto7[j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var dy4: f32;
         var gain4: f32;
         var x4: f32;
         if (j4 < u.n) {
-            dy4 = dy_edge_upto16[i * u.n + j4];
-            gain4 = gain_edge_upto16[j4];
-            x4 = x_edge_upto16[i * u.n + j4];
+            dy4 = dy_edge_upto7[i * u.n + j4];
+            gain4 = gain_edge_upto7[j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var dy5: f32;
         var gain5: f32;
         var x5: f32;
         if (j5 < u.n) {
-            dy5 = dy_edge_upto16[i * u.n + j5];
-            gain5 = gain_edge_upto16[j5];
-            x5 = x_edge_upto16[i * u.n + j5];
+            dy5 = dy_edge_upto7[i * u.n + j5];
+            gain5 = gain_edge_upto7[j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var dy6: f32;
         var gain6: f32;
         var x6: f32;
         if (j6 < u.n) {
-            dy6 = dy_edge_upto16[i * u.n + j6];
-            gain6 = gain_edge_upto16[j6];
-            x6 = x_edge_upto16[i * u.n + j6];
+            dy6 = dy_edge_upto7[i * u.n + j6];
+            gain6 = gain_edge_upto7[j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var dy7: f32;
         var gain7: f32;
         var x7: f32;
         if (j7 < u.n) {
-            dy7 = dy_edge_upto16[i * u.n + j7];
-            gain7 = gain_edge_upto16[j7];
-            x7 = x_edge_upto16[i * u.n + j7];
+            dy7 = dy_edge_upto7[i * u.n + j7];
+            gain7 = gain_edge_upto7[j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
         let dx_new = y_scale * (dy0 * gain0 - dy_scale * x0 * y_scale * y_scale / f32(i32(u.n)));
-        dx_edge_upto16[i * u.n + j] = dx_new;
+        dx_edge_upto7[i * u.n + j] = dx_new;
         if (j1 < u.n) {
             let dx_new = y_scale * (dy1 * gain1 - dy_scale * x1 * y_scale * y_scale / f32(i32(u.n)));
-            dx_edge_upto16[i * u.n + j1] = dx_new;
+            dx_edge_upto7[i * u.n + j1] = dx_new;
         }
         if (j2 < u.n) {
             let dx_new = y_scale * (dy2 * gain2 - dy_scale * x2 * y_scale * y_scale / f32(i32(u.n)));
-            dx_edge_upto16[i * u.n + j2] = dx_new;
+            dx_edge_upto7[i * u.n + j2] = dx_new;
         }
         if (j3 < u.n) {
             let dx_new = y_scale * (dy3 * gain3 - dy_scale * x3 * y_scale * y_scale / f32(i32(u.n)));
-            dx_edge_upto16[i * u.n + j3] = dx_new;
+            dx_edge_upto7[i * u.n + j3] = dx_new;
         }
         if (j4 < u.n) {
             let dx_new = y_scale * (dy4 * gain4 - dy_scale * x4 * y_scale * y_scale / f32(i32(u.n)));
-            dx_edge_upto16[i * u.n + j4] = dx_new;
+            dx_edge_upto7[i * u.n + j4] = dx_new;
         }
         if (j5 < u.n) {
             let dx_new = y_scale * (dy5 * gain5 - dy_scale * x5 * y_scale * y_scale / f32(i32(u.n)));
-            dx_edge_upto16[i * u.n + j5] = dx_new;
+            dx_edge_upto7[i * u.n + j5] = dx_new;
         }
         if (j6 < u.n) {
             let dx_new = y_scale * (dy6 * gain6 - dy_scale * x6 * y_scale * y_scale / f32(i32(u.n)));
-            dx_edge_upto16[i * u.n + j6] = dx_new;
+            dx_edge_upto7[i * u.n + j6] = dx_new;
         }
         if (j7 < u.n) {
             let dx_new = y_scale * (dy7 * gain7 - dy_scale * x7 * y_scale * y_scale / f32(i32(u.n)));
-            dx_edge_upto16[i * u.n + j7] = dx_new;
+            dx_edge_upto7[i * u.n + j7] = dx_new;
         }
     }
 }

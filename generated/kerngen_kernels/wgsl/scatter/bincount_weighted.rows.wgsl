@@ -81,12 +81,12 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<u32>;
-@group(0) @binding(2) var<storage, read> weight_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto15: array<u32>;
+@group(0) @binding(2) var<storage, read> weight_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -97,7 +97,7 @@ fn edge_upto16(
     }
     var y_new_part = 0.0;
     for (var i = 0u; i < u.n; i += 1u) {
-        y_new_part += select(0.0, weight_edge_upto16[i], x_edge_upto16[i] == u32(i32(k)));
+        y_new_part += select(0.0, weight_edge_upto15[i], x_edge_upto15[i] == u32(i32(k)));
     }
     let y_new = y_new_part;
     y[k] = y_new;
@@ -207,28 +207,28 @@ fn edge_upto(
     let i7 = place + LANES * 7u;
     var y_new_part = 0.0;
     if (i0 < row_length) {
-        y_new_part += select(0.0, weight_edge_upto16[i0], x_edge_upto16[i0] == u32(i32(k)));
+        y_new_part += select(0.0, weight_edge_upto15[i0], x_edge_upto15[i0] == u32(i32(k)));
     }
     if (i1 < row_length) {
-        y_new_part += select(0.0, weight_edge_upto16[i1], x_edge_upto16[i1] == u32(i32(k)));
+        y_new_part += select(0.0, weight_edge_upto15[i1], x_edge_upto15[i1] == u32(i32(k)));
     }
     if (i2 < row_length) {
-        y_new_part += select(0.0, weight_edge_upto16[i2], x_edge_upto16[i2] == u32(i32(k)));
+        y_new_part += select(0.0, weight_edge_upto15[i2], x_edge_upto15[i2] == u32(i32(k)));
     }
     if (i3 < row_length) {
-        y_new_part += select(0.0, weight_edge_upto16[i3], x_edge_upto16[i3] == u32(i32(k)));
+        y_new_part += select(0.0, weight_edge_upto15[i3], x_edge_upto15[i3] == u32(i32(k)));
     }
     if ((CHUNKS > 4u) & (i4 < row_length)) {
-        y_new_part += select(0.0, weight_edge_upto16[i4], x_edge_upto16[i4] == u32(i32(k)));
+        y_new_part += select(0.0, weight_edge_upto15[i4], x_edge_upto15[i4] == u32(i32(k)));
     }
     if ((CHUNKS > 5u) & (i5 < row_length)) {
-        y_new_part += select(0.0, weight_edge_upto16[i5], x_edge_upto16[i5] == u32(i32(k)));
+        y_new_part += select(0.0, weight_edge_upto15[i5], x_edge_upto15[i5] == u32(i32(k)));
     }
     if ((CHUNKS > 6u) & (i6 < row_length)) {
-        y_new_part += select(0.0, weight_edge_upto16[i6], x_edge_upto16[i6] == u32(i32(k)));
+        y_new_part += select(0.0, weight_edge_upto15[i6], x_edge_upto15[i6] == u32(i32(k)));
     }
     if ((CHUNKS > 7u) & (i7 < row_length)) {
-        y_new_part += select(0.0, weight_edge_upto16[i7], x_edge_upto16[i7] == u32(i32(k)));
+        y_new_part += select(0.0, weight_edge_upto15[i7], x_edge_upto15[i7] == u32(i32(k)));
     }
     let y_new = row_sum_upto(y_new_part, lane);
     if (place == 0u && own < u.bins_length) {
@@ -256,56 +256,56 @@ fn edge(
         let i5 = i + 1280u;
         let i6 = i + 1536u;
         let i7 = i + 1792u;
-        let x0 = x_edge_upto16[i];
+        let x0 = x_edge_upto15[i];
         var x1: u32;
         if (i1 < u.n) {
-            x1 = x_edge_upto16[i1];
+            x1 = x_edge_upto15[i1];
         }
         var x2: u32;
         if (i2 < u.n) {
-            x2 = x_edge_upto16[i2];
+            x2 = x_edge_upto15[i2];
         }
         var x3: u32;
         if (i3 < u.n) {
-            x3 = x_edge_upto16[i3];
+            x3 = x_edge_upto15[i3];
         }
         var x4: u32;
         if (i4 < u.n) {
-            x4 = x_edge_upto16[i4];
+            x4 = x_edge_upto15[i4];
         }
         var x5: u32;
         if (i5 < u.n) {
-            x5 = x_edge_upto16[i5];
+            x5 = x_edge_upto15[i5];
         }
         var x6: u32;
         if (i6 < u.n) {
-            x6 = x_edge_upto16[i6];
+            x6 = x_edge_upto15[i6];
         }
         var x7: u32;
         if (i7 < u.n) {
-            x7 = x_edge_upto16[i7];
+            x7 = x_edge_upto15[i7];
         }
-        y_new_part += select(0.0, weight_edge_upto16[i], x0 == u32(i32(k)));
+        y_new_part += select(0.0, weight_edge_upto15[i], x0 == u32(i32(k)));
         if (i1 < u.n) {
-            y_new_part += select(0.0, weight_edge_upto16[i1], x1 == u32(i32(k)));
+            y_new_part += select(0.0, weight_edge_upto15[i1], x1 == u32(i32(k)));
         }
         if (i2 < u.n) {
-            y_new_part += select(0.0, weight_edge_upto16[i2], x2 == u32(i32(k)));
+            y_new_part += select(0.0, weight_edge_upto15[i2], x2 == u32(i32(k)));
         }
         if (i3 < u.n) {
-            y_new_part += select(0.0, weight_edge_upto16[i3], x3 == u32(i32(k)));
+            y_new_part += select(0.0, weight_edge_upto15[i3], x3 == u32(i32(k)));
         }
         if (i4 < u.n) {
-            y_new_part += select(0.0, weight_edge_upto16[i4], x4 == u32(i32(k)));
+            y_new_part += select(0.0, weight_edge_upto15[i4], x4 == u32(i32(k)));
         }
         if (i5 < u.n) {
-            y_new_part += select(0.0, weight_edge_upto16[i5], x5 == u32(i32(k)));
+            y_new_part += select(0.0, weight_edge_upto15[i5], x5 == u32(i32(k)));
         }
         if (i6 < u.n) {
-            y_new_part += select(0.0, weight_edge_upto16[i6], x6 == u32(i32(k)));
+            y_new_part += select(0.0, weight_edge_upto15[i6], x6 == u32(i32(k)));
         }
         if (i7 < u.n) {
-            y_new_part += select(0.0, weight_edge_upto16[i7], x7 == u32(i32(k)));
+            y_new_part += select(0.0, weight_edge_upto15[i7], x7 == u32(i32(k)));
         }
     }
     let y_new = row_sum(y_new_part, lane);

@@ -91,13 +91,13 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> row_edge_upto16: array<u32>;
-@group(0) @binding(2) var<storage, read> column_edge_upto16: array<u32>;
-@group(0) @binding(3) var<storage, read> value_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> row_edge_upto15: array<u32>;
+@group(0) @binding(2) var<storage, read> column_edge_upto15: array<u32>;
+@group(0) @binding(3) var<storage, read> value_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -110,7 +110,7 @@ fn edge_upto16(
     let j = row_ % u.d;
     var y_new_part = 0.0;
     for (var e = 0u; e < u.n; e += 1u) {
-        y_new_part += select(0.0, value_edge_upto16[e] * x[min(column_edge_upto16[e], u.k - 1u) * u.d + j], row_edge_upto16[e] == u32(i32(i)));
+        y_new_part += select(0.0, value_edge_upto15[e] * x[min(column_edge_upto15[e], u.k - 1u) * u.d + j], row_edge_upto15[e] == u32(i32(i)));
     }
     let y_new = y_new_part;
     y[i * u.d + j] = y_new;
@@ -228,28 +228,28 @@ fn edge_upto(
     let e7 = place + LANES * 7u;
     var y_new_part = 0.0;
     if (e0 < row_length) {
-        y_new_part += select(0.0, value_edge_upto16[e0] * x[min(column_edge_upto16[e0], u.k - 1u) * u.d + j], row_edge_upto16[e0] == u32(i32(i)));
+        y_new_part += select(0.0, value_edge_upto15[e0] * x[min(column_edge_upto15[e0], u.k - 1u) * u.d + j], row_edge_upto15[e0] == u32(i32(i)));
     }
     if (e1 < row_length) {
-        y_new_part += select(0.0, value_edge_upto16[e1] * x[min(column_edge_upto16[e1], u.k - 1u) * u.d + j], row_edge_upto16[e1] == u32(i32(i)));
+        y_new_part += select(0.0, value_edge_upto15[e1] * x[min(column_edge_upto15[e1], u.k - 1u) * u.d + j], row_edge_upto15[e1] == u32(i32(i)));
     }
     if (e2 < row_length) {
-        y_new_part += select(0.0, value_edge_upto16[e2] * x[min(column_edge_upto16[e2], u.k - 1u) * u.d + j], row_edge_upto16[e2] == u32(i32(i)));
+        y_new_part += select(0.0, value_edge_upto15[e2] * x[min(column_edge_upto15[e2], u.k - 1u) * u.d + j], row_edge_upto15[e2] == u32(i32(i)));
     }
     if (e3 < row_length) {
-        y_new_part += select(0.0, value_edge_upto16[e3] * x[min(column_edge_upto16[e3], u.k - 1u) * u.d + j], row_edge_upto16[e3] == u32(i32(i)));
+        y_new_part += select(0.0, value_edge_upto15[e3] * x[min(column_edge_upto15[e3], u.k - 1u) * u.d + j], row_edge_upto15[e3] == u32(i32(i)));
     }
     if ((CHUNKS > 4u) & (e4 < row_length)) {
-        y_new_part += select(0.0, value_edge_upto16[e4] * x[min(column_edge_upto16[e4], u.k - 1u) * u.d + j], row_edge_upto16[e4] == u32(i32(i)));
+        y_new_part += select(0.0, value_edge_upto15[e4] * x[min(column_edge_upto15[e4], u.k - 1u) * u.d + j], row_edge_upto15[e4] == u32(i32(i)));
     }
     if ((CHUNKS > 5u) & (e5 < row_length)) {
-        y_new_part += select(0.0, value_edge_upto16[e5] * x[min(column_edge_upto16[e5], u.k - 1u) * u.d + j], row_edge_upto16[e5] == u32(i32(i)));
+        y_new_part += select(0.0, value_edge_upto15[e5] * x[min(column_edge_upto15[e5], u.k - 1u) * u.d + j], row_edge_upto15[e5] == u32(i32(i)));
     }
     if ((CHUNKS > 6u) & (e6 < row_length)) {
-        y_new_part += select(0.0, value_edge_upto16[e6] * x[min(column_edge_upto16[e6], u.k - 1u) * u.d + j], row_edge_upto16[e6] == u32(i32(i)));
+        y_new_part += select(0.0, value_edge_upto15[e6] * x[min(column_edge_upto15[e6], u.k - 1u) * u.d + j], row_edge_upto15[e6] == u32(i32(i)));
     }
     if ((CHUNKS > 7u) & (e7 < row_length)) {
-        y_new_part += select(0.0, value_edge_upto16[e7] * x[min(column_edge_upto16[e7], u.k - 1u) * u.d + j], row_edge_upto16[e7] == u32(i32(i)));
+        y_new_part += select(0.0, value_edge_upto15[e7] * x[min(column_edge_upto15[e7], u.k - 1u) * u.d + j], row_edge_upto15[e7] == u32(i32(i)));
     }
     let y_new = row_sum_upto(y_new_part, lane);
     if (place == 0u && own < u.rows_length * u.d) {
@@ -279,56 +279,56 @@ fn edge(
         let e5 = e + 1280u;
         let e6 = e + 1536u;
         let e7 = e + 1792u;
-        let row0 = row_edge_upto16[e];
+        let row0 = row_edge_upto15[e];
         var row1: u32;
         if (e1 < u.n) {
-            row1 = row_edge_upto16[e1];
+            row1 = row_edge_upto15[e1];
         }
         var row2: u32;
         if (e2 < u.n) {
-            row2 = row_edge_upto16[e2];
+            row2 = row_edge_upto15[e2];
         }
         var row3: u32;
         if (e3 < u.n) {
-            row3 = row_edge_upto16[e3];
+            row3 = row_edge_upto15[e3];
         }
         var row4: u32;
         if (e4 < u.n) {
-            row4 = row_edge_upto16[e4];
+            row4 = row_edge_upto15[e4];
         }
         var row5: u32;
         if (e5 < u.n) {
-            row5 = row_edge_upto16[e5];
+            row5 = row_edge_upto15[e5];
         }
         var row6: u32;
         if (e6 < u.n) {
-            row6 = row_edge_upto16[e6];
+            row6 = row_edge_upto15[e6];
         }
         var row7: u32;
         if (e7 < u.n) {
-            row7 = row_edge_upto16[e7];
+            row7 = row_edge_upto15[e7];
         }
-        y_new_part += select(0.0, value_edge_upto16[e] * x[min(column_edge_upto16[e], u.k - 1u) * u.d + j], row0 == u32(i32(i)));
+        y_new_part += select(0.0, value_edge_upto15[e] * x[min(column_edge_upto15[e], u.k - 1u) * u.d + j], row0 == u32(i32(i)));
         if (e1 < u.n) {
-            y_new_part += select(0.0, value_edge_upto16[e1] * x[min(column_edge_upto16[e1], u.k - 1u) * u.d + j], row1 == u32(i32(i)));
+            y_new_part += select(0.0, value_edge_upto15[e1] * x[min(column_edge_upto15[e1], u.k - 1u) * u.d + j], row1 == u32(i32(i)));
         }
         if (e2 < u.n) {
-            y_new_part += select(0.0, value_edge_upto16[e2] * x[min(column_edge_upto16[e2], u.k - 1u) * u.d + j], row2 == u32(i32(i)));
+            y_new_part += select(0.0, value_edge_upto15[e2] * x[min(column_edge_upto15[e2], u.k - 1u) * u.d + j], row2 == u32(i32(i)));
         }
         if (e3 < u.n) {
-            y_new_part += select(0.0, value_edge_upto16[e3] * x[min(column_edge_upto16[e3], u.k - 1u) * u.d + j], row3 == u32(i32(i)));
+            y_new_part += select(0.0, value_edge_upto15[e3] * x[min(column_edge_upto15[e3], u.k - 1u) * u.d + j], row3 == u32(i32(i)));
         }
         if (e4 < u.n) {
-            y_new_part += select(0.0, value_edge_upto16[e4] * x[min(column_edge_upto16[e4], u.k - 1u) * u.d + j], row4 == u32(i32(i)));
+            y_new_part += select(0.0, value_edge_upto15[e4] * x[min(column_edge_upto15[e4], u.k - 1u) * u.d + j], row4 == u32(i32(i)));
         }
         if (e5 < u.n) {
-            y_new_part += select(0.0, value_edge_upto16[e5] * x[min(column_edge_upto16[e5], u.k - 1u) * u.d + j], row5 == u32(i32(i)));
+            y_new_part += select(0.0, value_edge_upto15[e5] * x[min(column_edge_upto15[e5], u.k - 1u) * u.d + j], row5 == u32(i32(i)));
         }
         if (e6 < u.n) {
-            y_new_part += select(0.0, value_edge_upto16[e6] * x[min(column_edge_upto16[e6], u.k - 1u) * u.d + j], row6 == u32(i32(i)));
+            y_new_part += select(0.0, value_edge_upto15[e6] * x[min(column_edge_upto15[e6], u.k - 1u) * u.d + j], row6 == u32(i32(i)));
         }
         if (e7 < u.n) {
-            y_new_part += select(0.0, value_edge_upto16[e7] * x[min(column_edge_upto16[e7], u.k - 1u) * u.d + j], row7 == u32(i32(i)));
+            y_new_part += select(0.0, value_edge_upto15[e7] * x[min(column_edge_upto15[e7], u.k - 1u) * u.d + j], row7 == u32(i32(i)));
         }
     }
     let y_new = row_sum(y_new_part, lane);

@@ -124,13 +124,13 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> y_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> dy_edge_upto16: array<f32>;
-@group(0) @binding(3) var<storage, read_write> dx_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> y_edge_upto7: array<f32>;
+@group(0) @binding(2) var<storage, read> dy_edge_upto7: array<f32>;
+@group(0) @binding(3) var<storage, read_write> dx_edge_upto7: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -141,12 +141,12 @@ fn edge_upto16(
     }
     var total_along_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        total_along_part += dy_edge_upto16[i * u.n + j] * y_edge_upto16[i * u.n + j];
+        total_along_part += dy_edge_upto7[i * u.n + j] * y_edge_upto7[i * u.n + j];
     }
     let total_along = total_along_part;
     for (var j = 0u; j < u.n; j += 1u) {
-        let dx_new = y_edge_upto16[i * u.n + j] * (dy_edge_upto16[i * u.n + j] - total_along);
-        dx_edge_upto16[i * u.n + j] = dx_new;
+        let dx_new = y_edge_upto7[i * u.n + j] * (dy_edge_upto7[i * u.n + j] - total_along);
+        dx_edge_upto7[i * u.n + j] = dx_new;
     }
 }
 
@@ -419,50 +419,50 @@ fn edge_upto(
     var dy0: f32;
     var y0: f32;
     if (j0 < row_length) {
-        dy0 = dy_edge_upto16[i * u.n + j0];
-        y0 = y_edge_upto16[i * u.n + j0];
+        dy0 = dy_edge_upto7[i * u.n + j0];
+        y0 = y_edge_upto7[i * u.n + j0];
     }
     var dy1: f32;
     var y1: f32;
     if (j1 < row_length) {
-        dy1 = dy_edge_upto16[i * u.n + j1];
-        y1 = y_edge_upto16[i * u.n + j1];
+        dy1 = dy_edge_upto7[i * u.n + j1];
+        y1 = y_edge_upto7[i * u.n + j1];
     }
     var dy2: f32;
     var y2: f32;
     if (j2 < row_length) {
-        dy2 = dy_edge_upto16[i * u.n + j2];
-        y2 = y_edge_upto16[i * u.n + j2];
+        dy2 = dy_edge_upto7[i * u.n + j2];
+        y2 = y_edge_upto7[i * u.n + j2];
     }
     var dy3: f32;
     var y3: f32;
     if (j3 < row_length) {
-        dy3 = dy_edge_upto16[i * u.n + j3];
-        y3 = y_edge_upto16[i * u.n + j3];
+        dy3 = dy_edge_upto7[i * u.n + j3];
+        y3 = y_edge_upto7[i * u.n + j3];
     }
     var dy4: f32;
     var y4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        dy4 = dy_edge_upto16[i * u.n + j4];
-        y4 = y_edge_upto16[i * u.n + j4];
+        dy4 = dy_edge_upto7[i * u.n + j4];
+        y4 = y_edge_upto7[i * u.n + j4];
     }
     var dy5: f32;
     var y5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        dy5 = dy_edge_upto16[i * u.n + j5];
-        y5 = y_edge_upto16[i * u.n + j5];
+        dy5 = dy_edge_upto7[i * u.n + j5];
+        y5 = y_edge_upto7[i * u.n + j5];
     }
     var dy6: f32;
     var y6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        dy6 = dy_edge_upto16[i * u.n + j6];
-        y6 = y_edge_upto16[i * u.n + j6];
+        dy6 = dy_edge_upto7[i * u.n + j6];
+        y6 = y_edge_upto7[i * u.n + j6];
     }
     var dy7: f32;
     var y7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        dy7 = dy_edge_upto16[i * u.n + j7];
-        y7 = y_edge_upto16[i * u.n + j7];
+        dy7 = dy_edge_upto7[i * u.n + j7];
+        y7 = y_edge_upto7[i * u.n + j7];
     }
     var total_along_part = 0.0;
     if (j0 < row_length) {
@@ -492,35 +492,35 @@ fn edge_upto(
     let total_along = row_sum_upto(total_along_part, lane);
     if (j0 < row_length) {
         let dx_new = y0 * (dy0 - total_along);
-        dx_edge_upto16[i * u.n + j0] = dx_new;
+        dx_edge_upto7[i * u.n + j0] = dx_new;
     }
     if (j1 < row_length) {
         let dx_new = y1 * (dy1 - total_along);
-        dx_edge_upto16[i * u.n + j1] = dx_new;
+        dx_edge_upto7[i * u.n + j1] = dx_new;
     }
     if (j2 < row_length) {
         let dx_new = y2 * (dy2 - total_along);
-        dx_edge_upto16[i * u.n + j2] = dx_new;
+        dx_edge_upto7[i * u.n + j2] = dx_new;
     }
     if (j3 < row_length) {
         let dx_new = y3 * (dy3 - total_along);
-        dx_edge_upto16[i * u.n + j3] = dx_new;
+        dx_edge_upto7[i * u.n + j3] = dx_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let dx_new = y4 * (dy4 - total_along);
-        dx_edge_upto16[i * u.n + j4] = dx_new;
+        dx_edge_upto7[i * u.n + j4] = dx_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let dx_new = y5 * (dy5 - total_along);
-        dx_edge_upto16[i * u.n + j5] = dx_new;
+        dx_edge_upto7[i * u.n + j5] = dx_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let dx_new = y6 * (dy6 - total_along);
-        dx_edge_upto16[i * u.n + j6] = dx_new;
+        dx_edge_upto7[i * u.n + j6] = dx_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let dx_new = y7 * (dy7 - total_along);
-        dx_edge_upto16[i * u.n + j7] = dx_new;
+        dx_edge_upto7[i * u.n + j7] = dx_new;
     }
 }
 
@@ -574,194 +574,194 @@ fn edge_long(
     var dy0: f32;
     var y0: f32;
     if (j0 < row_length) {
-        dy0 = dy_edge_upto16[i * u.n + j0];
-        y0 = y_edge_upto16[i * u.n + j0];
+        dy0 = dy_edge_upto7[i * u.n + j0];
+        y0 = y_edge_upto7[i * u.n + j0];
     }
     var dy1: f32;
     var y1: f32;
     if (j1 < row_length) {
-        dy1 = dy_edge_upto16[i * u.n + j1];
-        y1 = y_edge_upto16[i * u.n + j1];
+        dy1 = dy_edge_upto7[i * u.n + j1];
+        y1 = y_edge_upto7[i * u.n + j1];
     }
     var dy2: f32;
     var y2: f32;
     if (j2 < row_length) {
-        dy2 = dy_edge_upto16[i * u.n + j2];
-        y2 = y_edge_upto16[i * u.n + j2];
+        dy2 = dy_edge_upto7[i * u.n + j2];
+        y2 = y_edge_upto7[i * u.n + j2];
     }
     var dy3: f32;
     var y3: f32;
     if (j3 < row_length) {
-        dy3 = dy_edge_upto16[i * u.n + j3];
-        y3 = y_edge_upto16[i * u.n + j3];
+        dy3 = dy_edge_upto7[i * u.n + j3];
+        y3 = y_edge_upto7[i * u.n + j3];
     }
     var dy4: f32;
     var y4: f32;
     if (j4 < row_length) {
-        dy4 = dy_edge_upto16[i * u.n + j4];
-        y4 = y_edge_upto16[i * u.n + j4];
+        dy4 = dy_edge_upto7[i * u.n + j4];
+        y4 = y_edge_upto7[i * u.n + j4];
     }
     var dy5: f32;
     var y5: f32;
     if (j5 < row_length) {
-        dy5 = dy_edge_upto16[i * u.n + j5];
-        y5 = y_edge_upto16[i * u.n + j5];
+        dy5 = dy_edge_upto7[i * u.n + j5];
+        y5 = y_edge_upto7[i * u.n + j5];
     }
     var dy6: f32;
     var y6: f32;
     if (j6 < row_length) {
-        dy6 = dy_edge_upto16[i * u.n + j6];
-        y6 = y_edge_upto16[i * u.n + j6];
+        dy6 = dy_edge_upto7[i * u.n + j6];
+        y6 = y_edge_upto7[i * u.n + j6];
     }
     var dy7: f32;
     var y7: f32;
     if (j7 < row_length) {
-        dy7 = dy_edge_upto16[i * u.n + j7];
-        y7 = y_edge_upto16[i * u.n + j7];
+        dy7 = dy_edge_upto7[i * u.n + j7];
+        y7 = y_edge_upto7[i * u.n + j7];
     }
     var dy8: f32;
     var y8: f32;
     if (j8 < row_length) {
-        dy8 = dy_edge_upto16[i * u.n + j8];
-        y8 = y_edge_upto16[i * u.n + j8];
+        dy8 = dy_edge_upto7[i * u.n + j8];
+        y8 = y_edge_upto7[i * u.n + j8];
     }
     var dy9: f32;
     var y9: f32;
     if (j9 < row_length) {
-        dy9 = dy_edge_upto16[i * u.n + j9];
-        y9 = y_edge_upto16[i * u.n + j9];
+        dy9 = dy_edge_upto7[i * u.n + j9];
+        y9 = y_edge_upto7[i * u.n + j9];
     }
     var dy10: f32;
     var y10: f32;
     if (j10 < row_length) {
-        dy10 = dy_edge_upto16[i * u.n + j10];
-        y10 = y_edge_upto16[i * u.n + j10];
+        dy10 = dy_edge_upto7[i * u.n + j10];
+        y10 = y_edge_upto7[i * u.n + j10];
     }
     var dy11: f32;
     var y11: f32;
     if (j11 < row_length) {
-        dy11 = dy_edge_upto16[i * u.n + j11];
-        y11 = y_edge_upto16[i * u.n + j11];
+        dy11 = dy_edge_upto7[i * u.n + j11];
+        y11 = y_edge_upto7[i * u.n + j11];
     }
     var dy12: f32;
     var y12: f32;
     if (j12 < row_length) {
-        dy12 = dy_edge_upto16[i * u.n + j12];
-        y12 = y_edge_upto16[i * u.n + j12];
+        dy12 = dy_edge_upto7[i * u.n + j12];
+        y12 = y_edge_upto7[i * u.n + j12];
     }
     var dy13: f32;
     var y13: f32;
     if (j13 < row_length) {
-        dy13 = dy_edge_upto16[i * u.n + j13];
-        y13 = y_edge_upto16[i * u.n + j13];
+        dy13 = dy_edge_upto7[i * u.n + j13];
+        y13 = y_edge_upto7[i * u.n + j13];
     }
     var dy14: f32;
     var y14: f32;
     if (j14 < row_length) {
-        dy14 = dy_edge_upto16[i * u.n + j14];
-        y14 = y_edge_upto16[i * u.n + j14];
+        dy14 = dy_edge_upto7[i * u.n + j14];
+        y14 = y_edge_upto7[i * u.n + j14];
     }
     var dy15: f32;
     var y15: f32;
     if (j15 < row_length) {
-        dy15 = dy_edge_upto16[i * u.n + j15];
-        y15 = y_edge_upto16[i * u.n + j15];
+        dy15 = dy_edge_upto7[i * u.n + j15];
+        y15 = y_edge_upto7[i * u.n + j15];
     }
     var dy16: f32;
     var y16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        dy16 = dy_edge_upto16[i * u.n + j16];
-        y16 = y_edge_upto16[i * u.n + j16];
+        dy16 = dy_edge_upto7[i * u.n + j16];
+        y16 = y_edge_upto7[i * u.n + j16];
     }
     var dy17: f32;
     var y17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        dy17 = dy_edge_upto16[i * u.n + j17];
-        y17 = y_edge_upto16[i * u.n + j17];
+        dy17 = dy_edge_upto7[i * u.n + j17];
+        y17 = y_edge_upto7[i * u.n + j17];
     }
     var dy18: f32;
     var y18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        dy18 = dy_edge_upto16[i * u.n + j18];
-        y18 = y_edge_upto16[i * u.n + j18];
+        dy18 = dy_edge_upto7[i * u.n + j18];
+        y18 = y_edge_upto7[i * u.n + j18];
     }
     var dy19: f32;
     var y19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        dy19 = dy_edge_upto16[i * u.n + j19];
-        y19 = y_edge_upto16[i * u.n + j19];
+        dy19 = dy_edge_upto7[i * u.n + j19];
+        y19 = y_edge_upto7[i * u.n + j19];
     }
     var dy20: f32;
     var y20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        dy20 = dy_edge_upto16[i * u.n + j20];
-        y20 = y_edge_upto16[i * u.n + j20];
+        dy20 = dy_edge_upto7[i * u.n + j20];
+        y20 = y_edge_upto7[i * u.n + j20];
     }
     var dy21: f32;
     var y21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        dy21 = dy_edge_upto16[i * u.n + j21];
-        y21 = y_edge_upto16[i * u.n + j21];
+        dy21 = dy_edge_upto7[i * u.n + j21];
+        y21 = y_edge_upto7[i * u.n + j21];
     }
     var dy22: f32;
     var y22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        dy22 = dy_edge_upto16[i * u.n + j22];
-        y22 = y_edge_upto16[i * u.n + j22];
+        dy22 = dy_edge_upto7[i * u.n + j22];
+        y22 = y_edge_upto7[i * u.n + j22];
     }
     var dy23: f32;
     var y23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        dy23 = dy_edge_upto16[i * u.n + j23];
-        y23 = y_edge_upto16[i * u.n + j23];
+        dy23 = dy_edge_upto7[i * u.n + j23];
+        y23 = y_edge_upto7[i * u.n + j23];
     }
     var dy24: f32;
     var y24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        dy24 = dy_edge_upto16[i * u.n + j24];
-        y24 = y_edge_upto16[i * u.n + j24];
+        dy24 = dy_edge_upto7[i * u.n + j24];
+        y24 = y_edge_upto7[i * u.n + j24];
     }
     var dy25: f32;
     var y25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        dy25 = dy_edge_upto16[i * u.n + j25];
-        y25 = y_edge_upto16[i * u.n + j25];
+        dy25 = dy_edge_upto7[i * u.n + j25];
+        y25 = y_edge_upto7[i * u.n + j25];
     }
     var dy26: f32;
     var y26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        dy26 = dy_edge_upto16[i * u.n + j26];
-        y26 = y_edge_upto16[i * u.n + j26];
+        dy26 = dy_edge_upto7[i * u.n + j26];
+        y26 = y_edge_upto7[i * u.n + j26];
     }
     var dy27: f32;
     var y27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        dy27 = dy_edge_upto16[i * u.n + j27];
-        y27 = y_edge_upto16[i * u.n + j27];
+        dy27 = dy_edge_upto7[i * u.n + j27];
+        y27 = y_edge_upto7[i * u.n + j27];
     }
     var dy28: f32;
     var y28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        dy28 = dy_edge_upto16[i * u.n + j28];
-        y28 = y_edge_upto16[i * u.n + j28];
+        dy28 = dy_edge_upto7[i * u.n + j28];
+        y28 = y_edge_upto7[i * u.n + j28];
     }
     var dy29: f32;
     var y29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        dy29 = dy_edge_upto16[i * u.n + j29];
-        y29 = y_edge_upto16[i * u.n + j29];
+        dy29 = dy_edge_upto7[i * u.n + j29];
+        y29 = y_edge_upto7[i * u.n + j29];
     }
     var dy30: f32;
     var y30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        dy30 = dy_edge_upto16[i * u.n + j30];
-        y30 = y_edge_upto16[i * u.n + j30];
+        dy30 = dy_edge_upto7[i * u.n + j30];
+        y30 = y_edge_upto7[i * u.n + j30];
     }
     var dy31: f32;
     var y31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        dy31 = dy_edge_upto16[i * u.n + j31];
-        y31 = y_edge_upto16[i * u.n + j31];
+        dy31 = dy_edge_upto7[i * u.n + j31];
+        y31 = y_edge_upto7[i * u.n + j31];
     }
     var total_along_part = 0.0;
     if (j0 < row_length) {
@@ -863,131 +863,131 @@ fn edge_long(
     let total_along = row_sum_upto(total_along_part, lane);
     if (j0 < row_length) {
         let dx_new = y0 * (dy0 - total_along);
-        dx_edge_upto16[i * u.n + j0] = dx_new;
+        dx_edge_upto7[i * u.n + j0] = dx_new;
     }
     if (j1 < row_length) {
         let dx_new = y1 * (dy1 - total_along);
-        dx_edge_upto16[i * u.n + j1] = dx_new;
+        dx_edge_upto7[i * u.n + j1] = dx_new;
     }
     if (j2 < row_length) {
         let dx_new = y2 * (dy2 - total_along);
-        dx_edge_upto16[i * u.n + j2] = dx_new;
+        dx_edge_upto7[i * u.n + j2] = dx_new;
     }
     if (j3 < row_length) {
         let dx_new = y3 * (dy3 - total_along);
-        dx_edge_upto16[i * u.n + j3] = dx_new;
+        dx_edge_upto7[i * u.n + j3] = dx_new;
     }
     if (j4 < row_length) {
         let dx_new = y4 * (dy4 - total_along);
-        dx_edge_upto16[i * u.n + j4] = dx_new;
+        dx_edge_upto7[i * u.n + j4] = dx_new;
     }
     if (j5 < row_length) {
         let dx_new = y5 * (dy5 - total_along);
-        dx_edge_upto16[i * u.n + j5] = dx_new;
+        dx_edge_upto7[i * u.n + j5] = dx_new;
     }
     if (j6 < row_length) {
         let dx_new = y6 * (dy6 - total_along);
-        dx_edge_upto16[i * u.n + j6] = dx_new;
+        dx_edge_upto7[i * u.n + j6] = dx_new;
     }
     if (j7 < row_length) {
         let dx_new = y7 * (dy7 - total_along);
-        dx_edge_upto16[i * u.n + j7] = dx_new;
+        dx_edge_upto7[i * u.n + j7] = dx_new;
     }
     if (j8 < row_length) {
         let dx_new = y8 * (dy8 - total_along);
-        dx_edge_upto16[i * u.n + j8] = dx_new;
+        dx_edge_upto7[i * u.n + j8] = dx_new;
     }
     if (j9 < row_length) {
         let dx_new = y9 * (dy9 - total_along);
-        dx_edge_upto16[i * u.n + j9] = dx_new;
+        dx_edge_upto7[i * u.n + j9] = dx_new;
     }
     if (j10 < row_length) {
         let dx_new = y10 * (dy10 - total_along);
-        dx_edge_upto16[i * u.n + j10] = dx_new;
+        dx_edge_upto7[i * u.n + j10] = dx_new;
     }
     if (j11 < row_length) {
         let dx_new = y11 * (dy11 - total_along);
-        dx_edge_upto16[i * u.n + j11] = dx_new;
+        dx_edge_upto7[i * u.n + j11] = dx_new;
     }
     if (j12 < row_length) {
         let dx_new = y12 * (dy12 - total_along);
-        dx_edge_upto16[i * u.n + j12] = dx_new;
+        dx_edge_upto7[i * u.n + j12] = dx_new;
     }
     if (j13 < row_length) {
         let dx_new = y13 * (dy13 - total_along);
-        dx_edge_upto16[i * u.n + j13] = dx_new;
+        dx_edge_upto7[i * u.n + j13] = dx_new;
     }
     if (j14 < row_length) {
         let dx_new = y14 * (dy14 - total_along);
-        dx_edge_upto16[i * u.n + j14] = dx_new;
+        dx_edge_upto7[i * u.n + j14] = dx_new;
     }
     if (j15 < row_length) {
         let dx_new = y15 * (dy15 - total_along);
-        dx_edge_upto16[i * u.n + j15] = dx_new;
+        dx_edge_upto7[i * u.n + j15] = dx_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let dx_new = y16 * (dy16 - total_along);
-        dx_edge_upto16[i * u.n + j16] = dx_new;
+        dx_edge_upto7[i * u.n + j16] = dx_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let dx_new = y17 * (dy17 - total_along);
-        dx_edge_upto16[i * u.n + j17] = dx_new;
+        dx_edge_upto7[i * u.n + j17] = dx_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let dx_new = y18 * (dy18 - total_along);
-        dx_edge_upto16[i * u.n + j18] = dx_new;
+        dx_edge_upto7[i * u.n + j18] = dx_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let dx_new = y19 * (dy19 - total_along);
-        dx_edge_upto16[i * u.n + j19] = dx_new;
+        dx_edge_upto7[i * u.n + j19] = dx_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let dx_new = y20 * (dy20 - total_along);
-        dx_edge_upto16[i * u.n + j20] = dx_new;
+        dx_edge_upto7[i * u.n + j20] = dx_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let dx_new = y21 * (dy21 - total_along);
-        dx_edge_upto16[i * u.n + j21] = dx_new;
+        dx_edge_upto7[i * u.n + j21] = dx_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let dx_new = y22 * (dy22 - total_along);
-        dx_edge_upto16[i * u.n + j22] = dx_new;
+        dx_edge_upto7[i * u.n + j22] = dx_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let dx_new = y23 * (dy23 - total_along);
-        dx_edge_upto16[i * u.n + j23] = dx_new;
+        dx_edge_upto7[i * u.n + j23] = dx_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let dx_new = y24 * (dy24 - total_along);
-        dx_edge_upto16[i * u.n + j24] = dx_new;
+        dx_edge_upto7[i * u.n + j24] = dx_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let dx_new = y25 * (dy25 - total_along);
-        dx_edge_upto16[i * u.n + j25] = dx_new;
+        dx_edge_upto7[i * u.n + j25] = dx_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let dx_new = y26 * (dy26 - total_along);
-        dx_edge_upto16[i * u.n + j26] = dx_new;
+        dx_edge_upto7[i * u.n + j26] = dx_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let dx_new = y27 * (dy27 - total_along);
-        dx_edge_upto16[i * u.n + j27] = dx_new;
+        dx_edge_upto7[i * u.n + j27] = dx_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let dx_new = y28 * (dy28 - total_along);
-        dx_edge_upto16[i * u.n + j28] = dx_new;
+        dx_edge_upto7[i * u.n + j28] = dx_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let dx_new = y29 * (dy29 - total_along);
-        dx_edge_upto16[i * u.n + j29] = dx_new;
+        dx_edge_upto7[i * u.n + j29] = dx_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let dx_new = y30 * (dy30 - total_along);
-        dx_edge_upto16[i * u.n + j30] = dx_new;
+        dx_edge_upto7[i * u.n + j30] = dx_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let dx_new = y31 * (dy31 - total_along);
-        dx_edge_upto16[i * u.n + j31] = dx_new;
+        dx_edge_upto7[i * u.n + j31] = dx_new;
     }
 }
 
@@ -1011,49 +1011,49 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let dy0 = dy_edge_upto16[i * u.n + j];
-        let y0 = y_edge_upto16[i * u.n + j];
+        let dy0 = dy_edge_upto7[i * u.n + j];
+        let y0 = y_edge_upto7[i * u.n + j];
         var dy1: f32;
         var y1: f32;
         if (j1 < u.n) {
-            dy1 = dy_edge_upto16[i * u.n + j1];
-            y1 = y_edge_upto16[i * u.n + j1];
+            dy1 = dy_edge_upto7[i * u.n + j1];
+            y1 = y_edge_upto7[i * u.n + j1];
         }
         var dy2: f32;
         var y2: f32;
         if (j2 < u.n) {
-            dy2 = dy_edge_upto16[i * u.n + j2];
-            y2 = y_edge_upto16[i * u.n + j2];
+            dy2 = dy_edge_upto7[i * u.n + j2];
+            y2 = y_edge_upto7[i * u.n + j2];
         }
         var dy3: f32;
         var y3: f32;
         if (j3 < u.n) {
-            dy3 = dy_edge_upto16[i * u.n + j3];
-            y3 = y_edge_upto16[i * u.n + j3];
+            dy3 = dy_edge_upto7[i * u.n + j3];
+            y3 = y_edge_upto7[i * u.n + j3];
         }
         var dy4: f32;
         var y4: f32;
         if (j4 < u.n) {
-            dy4 = dy_edge_upto16[i * u.n + j4];
-            y4 = y_edge_upto16[i * u.n + j4];
+            dy4 = dy_edge_upto7[i * u.n + j4];
+            y4 = y_edge_upto7[i * u.n + j4];
         }
         var dy5: f32;
         var y5: f32;
         if (j5 < u.n) {
-            dy5 = dy_edge_upto16[i * u.n + j5];
-            y5 = y_edge_upto16[i * u.n + j5];
+            dy5 = dy_edge_upto7[i * u.n + j5];
+            y5 = y_edge_upto7[i * u.n + j5];
         }
         var dy6: f32;
         var y6: f32;
         if (j6 < u.n) {
-            dy6 = dy_edge_upto16[i * u.n + j6];
-            y6 = y_edge_upto16[i * u.n + j6];
+            dy6 = dy_edge_upto7[i * u.n + j6];
+            y6 = y_edge_upto7[i * u.n + j6];
         }
         var dy7: f32;
         var y7: f32;
         if (j7 < u.n) {
-            dy7 = dy_edge_upto16[i * u.n + j7];
-            y7 = y_edge_upto16[i * u.n + j7];
+            dy7 = dy_edge_upto7[i * u.n + j7];
+            y7 = y_edge_upto7[i * u.n + j7];
         }
         total_along_part += dy0 * y0;
         if (j1 < u.n) {
@@ -1087,79 +1087,79 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let y0 = y_edge_upto16[i * u.n + j];
-        let dy0 = dy_edge_upto16[i * u.n + j];
+        let y0 = y_edge_upto7[i * u.n + j];
+        let dy0 = dy_edge_upto7[i * u.n + j];
         var y1: f32;
         var dy1: f32;
         if (j1 < u.n) {
-            y1 = y_edge_upto16[i * u.n + j1];
-            dy1 = dy_edge_upto16[i * u.n + j1];
+            y1 = y_edge_upto7[i * u.n + j1];
+            dy1 = dy_edge_upto7[i * u.n + j1];
         }
         var y2: f32;
         var dy2: f32;
         if (j2 < u.n) {
-            y2 = y_edge_upto16[i * u.n + j2];
-            dy2 = dy_edge_upto16[i * u.n + j2];
+            y2 = y_edge_upto7[i * u.n + j2];
+            dy2 = dy_edge_upto7[i * u.n + j2];
         }
         var y3: f32;
         var dy3: f32;
         if (j3 < u.n) {
-            y3 = y_edge_upto16[i * u.n + j3];
-            dy3 = dy_edge_upto16[i * u.n + j3];
+            y3 = y_edge_upto7[i * u.n + j3];
+            dy3 = dy_edge_upto7[i * u.n + j3];
         }
         var y4: f32;
         var dy4: f32;
         if (j4 < u.n) {
-            y4 = y_edge_upto16[i * u.n + j4];
-            dy4 = dy_edge_upto16[i * u.n + j4];
+            y4 = y_edge_upto7[i * u.n + j4];
+            dy4 = dy_edge_upto7[i * u.n + j4];
         }
         var y5: f32;
         var dy5: f32;
         if (j5 < u.n) {
-            y5 = y_edge_upto16[i * u.n + j5];
-            dy5 = dy_edge_upto16[i * u.n + j5];
+            y5 = y_edge_upto7[i * u.n + j5];
+            dy5 = dy_edge_upto7[i * u.n + j5];
         }
         var y6: f32;
         var dy6: f32;
         if (j6 < u.n) {
-            y6 = y_edge_upto16[i * u.n + j6];
-            dy6 = dy_edge_upto16[i * u.n + j6];
+            y6 = y_edge_upto7[i * u.n + j6];
+            dy6 = dy_edge_upto7[i * u.n + j6];
         }
         var y7: f32;
         var dy7: f32;
         if (j7 < u.n) {
-            y7 = y_edge_upto16[i * u.n + j7];
-            dy7 = dy_edge_upto16[i * u.n + j7];
+            y7 = y_edge_upto7[i * u.n + j7];
+            dy7 = dy_edge_upto7[i * u.n + j7];
         }
         let dx_new = y0 * (dy0 - total_along);
-        dx_edge_upto16[i * u.n + j] = dx_new;
+        dx_edge_upto7[i * u.n + j] = dx_new;
         if (j1 < u.n) {
             let dx_new = y1 * (dy1 - total_along);
-            dx_edge_upto16[i * u.n + j1] = dx_new;
+            dx_edge_upto7[i * u.n + j1] = dx_new;
         }
         if (j2 < u.n) {
             let dx_new = y2 * (dy2 - total_along);
-            dx_edge_upto16[i * u.n + j2] = dx_new;
+            dx_edge_upto7[i * u.n + j2] = dx_new;
         }
         if (j3 < u.n) {
             let dx_new = y3 * (dy3 - total_along);
-            dx_edge_upto16[i * u.n + j3] = dx_new;
+            dx_edge_upto7[i * u.n + j3] = dx_new;
         }
         if (j4 < u.n) {
             let dx_new = y4 * (dy4 - total_along);
-            dx_edge_upto16[i * u.n + j4] = dx_new;
+            dx_edge_upto7[i * u.n + j4] = dx_new;
         }
         if (j5 < u.n) {
             let dx_new = y5 * (dy5 - total_along);
-            dx_edge_upto16[i * u.n + j5] = dx_new;
+            dx_edge_upto7[i * u.n + j5] = dx_new;
         }
         if (j6 < u.n) {
             let dx_new = y6 * (dy6 - total_along);
-            dx_edge_upto16[i * u.n + j6] = dx_new;
+            dx_edge_upto7[i * u.n + j6] = dx_new;
         }
         if (j7 < u.n) {
             let dx_new = y7 * (dy7 - total_along);
-            dx_edge_upto16[i * u.n + j7] = dx_new;
+            dx_edge_upto7[i * u.n + j7] = dx_new;
         }
     }
 }

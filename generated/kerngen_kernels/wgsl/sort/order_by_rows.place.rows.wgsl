@@ -87,11 +87,11 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> order_edge_upto16: array<u32>;
+@group(0) @binding(1) var<storage, read> order_edge_upto15: array<u32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -102,7 +102,7 @@ fn edge_upto16(
     }
     var place_new_part = 0i;
     for (var j = 0u; j < u.n; j += 1u) {
-        place_new_part += select(0, 1, order_edge_upto16[j] / u.length < order_edge_upto16[i] / u.length || (order_edge_upto16[j] / u.length == order_edge_upto16[i] / u.length && i32(j) < i32(i)));
+        place_new_part += select(0, 1, order_edge_upto15[j] / u.length < order_edge_upto15[i] / u.length || (order_edge_upto15[j] / u.length == order_edge_upto15[i] / u.length && i32(j) < i32(i)));
     }
     let place_new = place_new_part;
     place[i] = place_new;
@@ -414,60 +414,60 @@ fn edge_upto(
     let j7 = place_ + LANES * 7u;
     var order0: u32;
     if (j0 < row_length) {
-        order0 = order_edge_upto16[j0];
+        order0 = order_edge_upto15[j0];
     }
     var order1: u32;
     if (j1 < row_length) {
-        order1 = order_edge_upto16[j1];
+        order1 = order_edge_upto15[j1];
     }
     var order2: u32;
     if (j2 < row_length) {
-        order2 = order_edge_upto16[j2];
+        order2 = order_edge_upto15[j2];
     }
     var order3: u32;
     if (j3 < row_length) {
-        order3 = order_edge_upto16[j3];
+        order3 = order_edge_upto15[j3];
     }
     var order4: u32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        order4 = order_edge_upto16[j4];
+        order4 = order_edge_upto15[j4];
     }
     var order5: u32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        order5 = order_edge_upto16[j5];
+        order5 = order_edge_upto15[j5];
     }
     var order6: u32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        order6 = order_edge_upto16[j6];
+        order6 = order_edge_upto15[j6];
     }
     var order7: u32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        order7 = order_edge_upto16[j7];
+        order7 = order_edge_upto15[j7];
     }
     var place_new_part = 0i;
     if (j0 < row_length) {
-        place_new_part += select(0, 1, order0 / u.length < order_edge_upto16[i] / u.length || (order0 / u.length == order_edge_upto16[i] / u.length && i32(j0) < i32(i)));
+        place_new_part += select(0, 1, order0 / u.length < order_edge_upto15[i] / u.length || (order0 / u.length == order_edge_upto15[i] / u.length && i32(j0) < i32(i)));
     }
     if (j1 < row_length) {
-        place_new_part += select(0, 1, order1 / u.length < order_edge_upto16[i] / u.length || (order1 / u.length == order_edge_upto16[i] / u.length && i32(j1) < i32(i)));
+        place_new_part += select(0, 1, order1 / u.length < order_edge_upto15[i] / u.length || (order1 / u.length == order_edge_upto15[i] / u.length && i32(j1) < i32(i)));
     }
     if (j2 < row_length) {
-        place_new_part += select(0, 1, order2 / u.length < order_edge_upto16[i] / u.length || (order2 / u.length == order_edge_upto16[i] / u.length && i32(j2) < i32(i)));
+        place_new_part += select(0, 1, order2 / u.length < order_edge_upto15[i] / u.length || (order2 / u.length == order_edge_upto15[i] / u.length && i32(j2) < i32(i)));
     }
     if (j3 < row_length) {
-        place_new_part += select(0, 1, order3 / u.length < order_edge_upto16[i] / u.length || (order3 / u.length == order_edge_upto16[i] / u.length && i32(j3) < i32(i)));
+        place_new_part += select(0, 1, order3 / u.length < order_edge_upto15[i] / u.length || (order3 / u.length == order_edge_upto15[i] / u.length && i32(j3) < i32(i)));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        place_new_part += select(0, 1, order4 / u.length < order_edge_upto16[i] / u.length || (order4 / u.length == order_edge_upto16[i] / u.length && i32(j4) < i32(i)));
+        place_new_part += select(0, 1, order4 / u.length < order_edge_upto15[i] / u.length || (order4 / u.length == order_edge_upto15[i] / u.length && i32(j4) < i32(i)));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        place_new_part += select(0, 1, order5 / u.length < order_edge_upto16[i] / u.length || (order5 / u.length == order_edge_upto16[i] / u.length && i32(j5) < i32(i)));
+        place_new_part += select(0, 1, order5 / u.length < order_edge_upto15[i] / u.length || (order5 / u.length == order_edge_upto15[i] / u.length && i32(j5) < i32(i)));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        place_new_part += select(0, 1, order6 / u.length < order_edge_upto16[i] / u.length || (order6 / u.length == order_edge_upto16[i] / u.length && i32(j6) < i32(i)));
+        place_new_part += select(0, 1, order6 / u.length < order_edge_upto15[i] / u.length || (order6 / u.length == order_edge_upto15[i] / u.length && i32(j6) < i32(i)));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        place_new_part += select(0, 1, order7 / u.length < order_edge_upto16[i] / u.length || (order7 / u.length == order_edge_upto16[i] / u.length && i32(j7) < i32(i)));
+        place_new_part += select(0, 1, order7 / u.length < order_edge_upto15[i] / u.length || (order7 / u.length == order_edge_upto15[i] / u.length && i32(j7) < i32(i)));
     }
     let place_new = row_sum_upto(place_new_part, lane);
     if (place_ == 0u && own < u.n) {
@@ -495,56 +495,56 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let order0 = order_edge_upto16[j];
+        let order0 = order_edge_upto15[j];
         var order1: u32;
         if (j1 < u.n) {
-            order1 = order_edge_upto16[j1];
+            order1 = order_edge_upto15[j1];
         }
         var order2: u32;
         if (j2 < u.n) {
-            order2 = order_edge_upto16[j2];
+            order2 = order_edge_upto15[j2];
         }
         var order3: u32;
         if (j3 < u.n) {
-            order3 = order_edge_upto16[j3];
+            order3 = order_edge_upto15[j3];
         }
         var order4: u32;
         if (j4 < u.n) {
-            order4 = order_edge_upto16[j4];
+            order4 = order_edge_upto15[j4];
         }
         var order5: u32;
         if (j5 < u.n) {
-            order5 = order_edge_upto16[j5];
+            order5 = order_edge_upto15[j5];
         }
         var order6: u32;
         if (j6 < u.n) {
-            order6 = order_edge_upto16[j6];
+            order6 = order_edge_upto15[j6];
         }
         var order7: u32;
         if (j7 < u.n) {
-            order7 = order_edge_upto16[j7];
+            order7 = order_edge_upto15[j7];
         }
-        place_new_part += select(0, 1, order0 / u.length < order_edge_upto16[i] / u.length || (order0 / u.length == order_edge_upto16[i] / u.length && i32(j) < i32(i)));
+        place_new_part += select(0, 1, order0 / u.length < order_edge_upto15[i] / u.length || (order0 / u.length == order_edge_upto15[i] / u.length && i32(j) < i32(i)));
         if (j1 < u.n) {
-            place_new_part += select(0, 1, order1 / u.length < order_edge_upto16[i] / u.length || (order1 / u.length == order_edge_upto16[i] / u.length && i32(j1) < i32(i)));
+            place_new_part += select(0, 1, order1 / u.length < order_edge_upto15[i] / u.length || (order1 / u.length == order_edge_upto15[i] / u.length && i32(j1) < i32(i)));
         }
         if (j2 < u.n) {
-            place_new_part += select(0, 1, order2 / u.length < order_edge_upto16[i] / u.length || (order2 / u.length == order_edge_upto16[i] / u.length && i32(j2) < i32(i)));
+            place_new_part += select(0, 1, order2 / u.length < order_edge_upto15[i] / u.length || (order2 / u.length == order_edge_upto15[i] / u.length && i32(j2) < i32(i)));
         }
         if (j3 < u.n) {
-            place_new_part += select(0, 1, order3 / u.length < order_edge_upto16[i] / u.length || (order3 / u.length == order_edge_upto16[i] / u.length && i32(j3) < i32(i)));
+            place_new_part += select(0, 1, order3 / u.length < order_edge_upto15[i] / u.length || (order3 / u.length == order_edge_upto15[i] / u.length && i32(j3) < i32(i)));
         }
         if (j4 < u.n) {
-            place_new_part += select(0, 1, order4 / u.length < order_edge_upto16[i] / u.length || (order4 / u.length == order_edge_upto16[i] / u.length && i32(j4) < i32(i)));
+            place_new_part += select(0, 1, order4 / u.length < order_edge_upto15[i] / u.length || (order4 / u.length == order_edge_upto15[i] / u.length && i32(j4) < i32(i)));
         }
         if (j5 < u.n) {
-            place_new_part += select(0, 1, order5 / u.length < order_edge_upto16[i] / u.length || (order5 / u.length == order_edge_upto16[i] / u.length && i32(j5) < i32(i)));
+            place_new_part += select(0, 1, order5 / u.length < order_edge_upto15[i] / u.length || (order5 / u.length == order_edge_upto15[i] / u.length && i32(j5) < i32(i)));
         }
         if (j6 < u.n) {
-            place_new_part += select(0, 1, order6 / u.length < order_edge_upto16[i] / u.length || (order6 / u.length == order_edge_upto16[i] / u.length && i32(j6) < i32(i)));
+            place_new_part += select(0, 1, order6 / u.length < order_edge_upto15[i] / u.length || (order6 / u.length == order_edge_upto15[i] / u.length && i32(j6) < i32(i)));
         }
         if (j7 < u.n) {
-            place_new_part += select(0, 1, order7 / u.length < order_edge_upto16[i] / u.length || (order7 / u.length == order_edge_upto16[i] / u.length && i32(j7) < i32(i)));
+            place_new_part += select(0, 1, order7 / u.length < order_edge_upto15[i] / u.length || (order7 / u.length == order_edge_upto15[i] / u.length && i32(j7) < i32(i)));
         }
     }
     let place_new = row_sum(place_new_part, lane);

@@ -87,12 +87,12 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<i32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto15: array<i32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 // Also run for argsort_i32, stage place: rows.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -103,7 +103,7 @@ fn edge_upto16(
     }
     var place_new_part = 0i;
     for (var j = 0u; j < u.n; j += 1u) {
-        place_new_part += select(0, 1, x_edge_upto16[j] < x_edge_upto16[i] || (x_edge_upto16[j] == x_edge_upto16[i] && i32(j) < i32(i)));
+        place_new_part += select(0, 1, x_edge_upto15[j] < x_edge_upto15[i] || (x_edge_upto15[j] == x_edge_upto15[i] && i32(j) < i32(i)));
     }
     let place_new = place_new_part;
     place[i] = place_new;
@@ -418,60 +418,60 @@ fn edge_upto(
     let j7 = place_ + LANES * 7u;
     var x0: i32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[j0];
+        x0 = x_edge_upto15[j0];
     }
     var x1: i32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[j1];
+        x1 = x_edge_upto15[j1];
     }
     var x2: i32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[j2];
+        x2 = x_edge_upto15[j2];
     }
     var x3: i32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[j3];
+        x3 = x_edge_upto15[j3];
     }
     var x4: i32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        x4 = x_edge_upto16[j4];
+        x4 = x_edge_upto15[j4];
     }
     var x5: i32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        x5 = x_edge_upto16[j5];
+        x5 = x_edge_upto15[j5];
     }
     var x6: i32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        x6 = x_edge_upto16[j6];
+        x6 = x_edge_upto15[j6];
     }
     var x7: i32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        x7 = x_edge_upto16[j7];
+        x7 = x_edge_upto15[j7];
     }
     var place_new_part = 0i;
     if (j0 < row_length) {
-        place_new_part += select(0, 1, x0 < x_edge_upto16[i] || (x0 == x_edge_upto16[i] && i32(j0) < i32(i)));
+        place_new_part += select(0, 1, x0 < x_edge_upto15[i] || (x0 == x_edge_upto15[i] && i32(j0) < i32(i)));
     }
     if (j1 < row_length) {
-        place_new_part += select(0, 1, x1 < x_edge_upto16[i] || (x1 == x_edge_upto16[i] && i32(j1) < i32(i)));
+        place_new_part += select(0, 1, x1 < x_edge_upto15[i] || (x1 == x_edge_upto15[i] && i32(j1) < i32(i)));
     }
     if (j2 < row_length) {
-        place_new_part += select(0, 1, x2 < x_edge_upto16[i] || (x2 == x_edge_upto16[i] && i32(j2) < i32(i)));
+        place_new_part += select(0, 1, x2 < x_edge_upto15[i] || (x2 == x_edge_upto15[i] && i32(j2) < i32(i)));
     }
     if (j3 < row_length) {
-        place_new_part += select(0, 1, x3 < x_edge_upto16[i] || (x3 == x_edge_upto16[i] && i32(j3) < i32(i)));
+        place_new_part += select(0, 1, x3 < x_edge_upto15[i] || (x3 == x_edge_upto15[i] && i32(j3) < i32(i)));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        place_new_part += select(0, 1, x4 < x_edge_upto16[i] || (x4 == x_edge_upto16[i] && i32(j4) < i32(i)));
+        place_new_part += select(0, 1, x4 < x_edge_upto15[i] || (x4 == x_edge_upto15[i] && i32(j4) < i32(i)));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        place_new_part += select(0, 1, x5 < x_edge_upto16[i] || (x5 == x_edge_upto16[i] && i32(j5) < i32(i)));
+        place_new_part += select(0, 1, x5 < x_edge_upto15[i] || (x5 == x_edge_upto15[i] && i32(j5) < i32(i)));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        place_new_part += select(0, 1, x6 < x_edge_upto16[i] || (x6 == x_edge_upto16[i] && i32(j6) < i32(i)));
+        place_new_part += select(0, 1, x6 < x_edge_upto15[i] || (x6 == x_edge_upto15[i] && i32(j6) < i32(i)));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        place_new_part += select(0, 1, x7 < x_edge_upto16[i] || (x7 == x_edge_upto16[i] && i32(j7) < i32(i)));
+        place_new_part += select(0, 1, x7 < x_edge_upto15[i] || (x7 == x_edge_upto15[i] && i32(j7) < i32(i)));
     }
     let place_new = row_sum_upto(place_new_part, lane);
     if (place_ == 0u && own < u.n) {
@@ -500,56 +500,56 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[j];
+        let x0 = x_edge_upto15[j];
         var x1: i32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[j1];
+            x1 = x_edge_upto15[j1];
         }
         var x2: i32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[j2];
+            x2 = x_edge_upto15[j2];
         }
         var x3: i32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[j3];
+            x3 = x_edge_upto15[j3];
         }
         var x4: i32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[j4];
+            x4 = x_edge_upto15[j4];
         }
         var x5: i32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[j5];
+            x5 = x_edge_upto15[j5];
         }
         var x6: i32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[j6];
+            x6 = x_edge_upto15[j6];
         }
         var x7: i32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[j7];
+            x7 = x_edge_upto15[j7];
         }
-        place_new_part += select(0, 1, x0 < x_edge_upto16[i] || (x0 == x_edge_upto16[i] && i32(j) < i32(i)));
+        place_new_part += select(0, 1, x0 < x_edge_upto15[i] || (x0 == x_edge_upto15[i] && i32(j) < i32(i)));
         if (j1 < u.n) {
-            place_new_part += select(0, 1, x1 < x_edge_upto16[i] || (x1 == x_edge_upto16[i] && i32(j1) < i32(i)));
+            place_new_part += select(0, 1, x1 < x_edge_upto15[i] || (x1 == x_edge_upto15[i] && i32(j1) < i32(i)));
         }
         if (j2 < u.n) {
-            place_new_part += select(0, 1, x2 < x_edge_upto16[i] || (x2 == x_edge_upto16[i] && i32(j2) < i32(i)));
+            place_new_part += select(0, 1, x2 < x_edge_upto15[i] || (x2 == x_edge_upto15[i] && i32(j2) < i32(i)));
         }
         if (j3 < u.n) {
-            place_new_part += select(0, 1, x3 < x_edge_upto16[i] || (x3 == x_edge_upto16[i] && i32(j3) < i32(i)));
+            place_new_part += select(0, 1, x3 < x_edge_upto15[i] || (x3 == x_edge_upto15[i] && i32(j3) < i32(i)));
         }
         if (j4 < u.n) {
-            place_new_part += select(0, 1, x4 < x_edge_upto16[i] || (x4 == x_edge_upto16[i] && i32(j4) < i32(i)));
+            place_new_part += select(0, 1, x4 < x_edge_upto15[i] || (x4 == x_edge_upto15[i] && i32(j4) < i32(i)));
         }
         if (j5 < u.n) {
-            place_new_part += select(0, 1, x5 < x_edge_upto16[i] || (x5 == x_edge_upto16[i] && i32(j5) < i32(i)));
+            place_new_part += select(0, 1, x5 < x_edge_upto15[i] || (x5 == x_edge_upto15[i] && i32(j5) < i32(i)));
         }
         if (j6 < u.n) {
-            place_new_part += select(0, 1, x6 < x_edge_upto16[i] || (x6 == x_edge_upto16[i] && i32(j6) < i32(i)));
+            place_new_part += select(0, 1, x6 < x_edge_upto15[i] || (x6 == x_edge_upto15[i] && i32(j6) < i32(i)));
         }
         if (j7 < u.n) {
-            place_new_part += select(0, 1, x7 < x_edge_upto16[i] || (x7 == x_edge_upto16[i] && i32(j7) < i32(i)));
+            place_new_part += select(0, 1, x7 < x_edge_upto15[i] || (x7 == x_edge_upto15[i] && i32(j7) < i32(i)));
         }
     }
     let place_new = row_sum(place_new_part, lane);

@@ -104,12 +104,12 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> a_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> b_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> a_edge_upto15: array<f32>;
+@group(0) @binding(2) var<storage, read> b_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -122,9 +122,9 @@ fn edge_upto16(
     var squares_a_part = 0.0;
     var squares_b_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        product_part += a_edge_upto16[i * u.n + j] * b_edge_upto16[i * u.n + j];
-        squares_a_part += a_edge_upto16[i * u.n + j] * a_edge_upto16[i * u.n + j];
-        squares_b_part += b_edge_upto16[i * u.n + j] * b_edge_upto16[i * u.n + j];
+        product_part += a_edge_upto15[i * u.n + j] * b_edge_upto15[i * u.n + j];
+        squares_a_part += a_edge_upto15[i * u.n + j] * a_edge_upto15[i * u.n + j];
+        squares_b_part += b_edge_upto15[i * u.n + j] * b_edge_upto15[i * u.n + j];
     }
     let product = product_part;
     let squares_a = squares_a_part;
@@ -394,50 +394,50 @@ fn edge_upto(
     var a0: f32;
     var b0: f32;
     if (j0 < row_length) {
-        a0 = a_edge_upto16[i * u.n + j0];
-        b0 = b_edge_upto16[i * u.n + j0];
+        a0 = a_edge_upto15[i * u.n + j0];
+        b0 = b_edge_upto15[i * u.n + j0];
     }
     var a1: f32;
     var b1: f32;
     if (j1 < row_length) {
-        a1 = a_edge_upto16[i * u.n + j1];
-        b1 = b_edge_upto16[i * u.n + j1];
+        a1 = a_edge_upto15[i * u.n + j1];
+        b1 = b_edge_upto15[i * u.n + j1];
     }
     var a2: f32;
     var b2: f32;
     if (j2 < row_length) {
-        a2 = a_edge_upto16[i * u.n + j2];
-        b2 = b_edge_upto16[i * u.n + j2];
+        a2 = a_edge_upto15[i * u.n + j2];
+        b2 = b_edge_upto15[i * u.n + j2];
     }
     var a3: f32;
     var b3: f32;
     if (j3 < row_length) {
-        a3 = a_edge_upto16[i * u.n + j3];
-        b3 = b_edge_upto16[i * u.n + j3];
+        a3 = a_edge_upto15[i * u.n + j3];
+        b3 = b_edge_upto15[i * u.n + j3];
     }
     var a4: f32;
     var b4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        a4 = a_edge_upto16[i * u.n + j4];
-        b4 = b_edge_upto16[i * u.n + j4];
+        a4 = a_edge_upto15[i * u.n + j4];
+        b4 = b_edge_upto15[i * u.n + j4];
     }
     var a5: f32;
     var b5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        a5 = a_edge_upto16[i * u.n + j5];
-        b5 = b_edge_upto16[i * u.n + j5];
+        a5 = a_edge_upto15[i * u.n + j5];
+        b5 = b_edge_upto15[i * u.n + j5];
     }
     var a6: f32;
     var b6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        a6 = a_edge_upto16[i * u.n + j6];
-        b6 = b_edge_upto16[i * u.n + j6];
+        a6 = a_edge_upto15[i * u.n + j6];
+        b6 = b_edge_upto15[i * u.n + j6];
     }
     var a7: f32;
     var b7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        a7 = a_edge_upto16[i * u.n + j7];
-        b7 = b_edge_upto16[i * u.n + j7];
+        a7 = a_edge_upto15[i * u.n + j7];
+        b7 = b_edge_upto15[i * u.n + j7];
     }
     var product_part = 0.0;
     var squares_a_part = 0.0;
@@ -513,49 +513,49 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let a0 = a_edge_upto16[i * u.n + j];
-        let b0 = b_edge_upto16[i * u.n + j];
+        let a0 = a_edge_upto15[i * u.n + j];
+        let b0 = b_edge_upto15[i * u.n + j];
         var a1: f32;
         var b1: f32;
         if (j1 < u.n) {
-            a1 = a_edge_upto16[i * u.n + j1];
-            b1 = b_edge_upto16[i * u.n + j1];
+            a1 = a_edge_upto15[i * u.n + j1];
+            b1 = b_edge_upto15[i * u.n + j1];
         }
         var a2: f32;
         var b2: f32;
         if (j2 < u.n) {
-            a2 = a_edge_upto16[i * u.n + j2];
-            b2 = b_edge_upto16[i * u.n + j2];
+            a2 = a_edge_upto15[i * u.n + j2];
+            b2 = b_edge_upto15[i * u.n + j2];
         }
         var a3: f32;
         var b3: f32;
         if (j3 < u.n) {
-            a3 = a_edge_upto16[i * u.n + j3];
-            b3 = b_edge_upto16[i * u.n + j3];
+            a3 = a_edge_upto15[i * u.n + j3];
+            b3 = b_edge_upto15[i * u.n + j3];
         }
         var a4: f32;
         var b4: f32;
         if (j4 < u.n) {
-            a4 = a_edge_upto16[i * u.n + j4];
-            b4 = b_edge_upto16[i * u.n + j4];
+            a4 = a_edge_upto15[i * u.n + j4];
+            b4 = b_edge_upto15[i * u.n + j4];
         }
         var a5: f32;
         var b5: f32;
         if (j5 < u.n) {
-            a5 = a_edge_upto16[i * u.n + j5];
-            b5 = b_edge_upto16[i * u.n + j5];
+            a5 = a_edge_upto15[i * u.n + j5];
+            b5 = b_edge_upto15[i * u.n + j5];
         }
         var a6: f32;
         var b6: f32;
         if (j6 < u.n) {
-            a6 = a_edge_upto16[i * u.n + j6];
-            b6 = b_edge_upto16[i * u.n + j6];
+            a6 = a_edge_upto15[i * u.n + j6];
+            b6 = b_edge_upto15[i * u.n + j6];
         }
         var a7: f32;
         var b7: f32;
         if (j7 < u.n) {
-            a7 = a_edge_upto16[i * u.n + j7];
-            b7 = b_edge_upto16[i * u.n + j7];
+            a7 = a_edge_upto15[i * u.n + j7];
+            b7 = b_edge_upto15[i * u.n + j7];
         }
         product_part += a0 * b0;
         squares_a_part += a0 * a0;

@@ -90,12 +90,12 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> a_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read> b_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> a_edge_upto15: array<f32>;
+@group(0) @binding(2) var<storage, read> b_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -108,7 +108,7 @@ fn edge_upto16(
     let j = row % u.k;
     var d_new_part = 0.0;
     for (var p = 0u; p < u.n; p += 1u) {
-        d_new_part += (a_edge_upto16[i * u.n + p] - b_edge_upto16[j * u.n + p]) * (a_edge_upto16[i * u.n + p] - b_edge_upto16[j * u.n + p]);
+        d_new_part += (a_edge_upto15[i * u.n + p] - b_edge_upto15[j * u.n + p]) * (a_edge_upto15[i * u.n + p] - b_edge_upto15[j * u.n + p]);
     }
     let d_new = d_new_part;
     d[i * u.k + j] = d_new;
@@ -347,50 +347,50 @@ fn edge_upto(
     var a0: f32;
     var b0: f32;
     if (p0 < row_length) {
-        a0 = a_edge_upto16[i * u.n + p0];
-        b0 = b_edge_upto16[j * u.n + p0];
+        a0 = a_edge_upto15[i * u.n + p0];
+        b0 = b_edge_upto15[j * u.n + p0];
     }
     var a1: f32;
     var b1: f32;
     if (p1 < row_length) {
-        a1 = a_edge_upto16[i * u.n + p1];
-        b1 = b_edge_upto16[j * u.n + p1];
+        a1 = a_edge_upto15[i * u.n + p1];
+        b1 = b_edge_upto15[j * u.n + p1];
     }
     var a2: f32;
     var b2: f32;
     if (p2 < row_length) {
-        a2 = a_edge_upto16[i * u.n + p2];
-        b2 = b_edge_upto16[j * u.n + p2];
+        a2 = a_edge_upto15[i * u.n + p2];
+        b2 = b_edge_upto15[j * u.n + p2];
     }
     var a3: f32;
     var b3: f32;
     if (p3 < row_length) {
-        a3 = a_edge_upto16[i * u.n + p3];
-        b3 = b_edge_upto16[j * u.n + p3];
+        a3 = a_edge_upto15[i * u.n + p3];
+        b3 = b_edge_upto15[j * u.n + p3];
     }
     var a4: f32;
     var b4: f32;
     if ((CHUNKS > 4u) & (p4 < row_length)) {
-        a4 = a_edge_upto16[i * u.n + p4];
-        b4 = b_edge_upto16[j * u.n + p4];
+        a4 = a_edge_upto15[i * u.n + p4];
+        b4 = b_edge_upto15[j * u.n + p4];
     }
     var a5: f32;
     var b5: f32;
     if ((CHUNKS > 5u) & (p5 < row_length)) {
-        a5 = a_edge_upto16[i * u.n + p5];
-        b5 = b_edge_upto16[j * u.n + p5];
+        a5 = a_edge_upto15[i * u.n + p5];
+        b5 = b_edge_upto15[j * u.n + p5];
     }
     var a6: f32;
     var b6: f32;
     if ((CHUNKS > 6u) & (p6 < row_length)) {
-        a6 = a_edge_upto16[i * u.n + p6];
-        b6 = b_edge_upto16[j * u.n + p6];
+        a6 = a_edge_upto15[i * u.n + p6];
+        b6 = b_edge_upto15[j * u.n + p6];
     }
     var a7: f32;
     var b7: f32;
     if ((CHUNKS > 7u) & (p7 < row_length)) {
-        a7 = a_edge_upto16[i * u.n + p7];
-        b7 = b_edge_upto16[j * u.n + p7];
+        a7 = a_edge_upto15[i * u.n + p7];
+        b7 = b_edge_upto15[j * u.n + p7];
     }
     var d_new_part = 0.0;
     if (p0 < row_length) {
@@ -445,49 +445,49 @@ fn edge(
         let p5 = p + 1280u;
         let p6 = p + 1536u;
         let p7 = p + 1792u;
-        let a0 = a_edge_upto16[i * u.n + p];
-        let b0 = b_edge_upto16[j * u.n + p];
+        let a0 = a_edge_upto15[i * u.n + p];
+        let b0 = b_edge_upto15[j * u.n + p];
         var a1: f32;
         var b1: f32;
         if (p1 < u.n) {
-            a1 = a_edge_upto16[i * u.n + p1];
-            b1 = b_edge_upto16[j * u.n + p1];
+            a1 = a_edge_upto15[i * u.n + p1];
+            b1 = b_edge_upto15[j * u.n + p1];
         }
         var a2: f32;
         var b2: f32;
         if (p2 < u.n) {
-            a2 = a_edge_upto16[i * u.n + p2];
-            b2 = b_edge_upto16[j * u.n + p2];
+            a2 = a_edge_upto15[i * u.n + p2];
+            b2 = b_edge_upto15[j * u.n + p2];
         }
         var a3: f32;
         var b3: f32;
         if (p3 < u.n) {
-            a3 = a_edge_upto16[i * u.n + p3];
-            b3 = b_edge_upto16[j * u.n + p3];
+            a3 = a_edge_upto15[i * u.n + p3];
+            b3 = b_edge_upto15[j * u.n + p3];
         }
         var a4: f32;
         var b4: f32;
         if (p4 < u.n) {
-            a4 = a_edge_upto16[i * u.n + p4];
-            b4 = b_edge_upto16[j * u.n + p4];
+            a4 = a_edge_upto15[i * u.n + p4];
+            b4 = b_edge_upto15[j * u.n + p4];
         }
         var a5: f32;
         var b5: f32;
         if (p5 < u.n) {
-            a5 = a_edge_upto16[i * u.n + p5];
-            b5 = b_edge_upto16[j * u.n + p5];
+            a5 = a_edge_upto15[i * u.n + p5];
+            b5 = b_edge_upto15[j * u.n + p5];
         }
         var a6: f32;
         var b6: f32;
         if (p6 < u.n) {
-            a6 = a_edge_upto16[i * u.n + p6];
-            b6 = b_edge_upto16[j * u.n + p6];
+            a6 = a_edge_upto15[i * u.n + p6];
+            b6 = b_edge_upto15[j * u.n + p6];
         }
         var a7: f32;
         var b7: f32;
         if (p7 < u.n) {
-            a7 = a_edge_upto16[i * u.n + p7];
-            b7 = b_edge_upto16[j * u.n + p7];
+            a7 = a_edge_upto15[i * u.n + p7];
+            b7 = b_edge_upto15[j * u.n + p7];
         }
         d_new_part += (a0 - b0) * (a0 - b0);
         if (p1 < u.n) {

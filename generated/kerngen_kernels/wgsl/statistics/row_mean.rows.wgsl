@@ -80,11 +80,11 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto15: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -95,7 +95,7 @@ fn edge_upto16(
     }
     var average_new_sum_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        average_new_sum_part += x_edge_upto16[i * u.n + j];
+        average_new_sum_part += x_edge_upto15[i * u.n + j];
     }
     let average_new_sum = average_new_sum_part;
     let average_new = average_new_sum / f32(max(i32(u.n), 1));
@@ -207,28 +207,28 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var average_new_sum_part = 0.0;
     if (j0 < row_length) {
-        average_new_sum_part += x_edge_upto16[i * u.n + j0];
+        average_new_sum_part += x_edge_upto15[i * u.n + j0];
     }
     if (j1 < row_length) {
-        average_new_sum_part += x_edge_upto16[i * u.n + j1];
+        average_new_sum_part += x_edge_upto15[i * u.n + j1];
     }
     if (j2 < row_length) {
-        average_new_sum_part += x_edge_upto16[i * u.n + j2];
+        average_new_sum_part += x_edge_upto15[i * u.n + j2];
     }
     if (j3 < row_length) {
-        average_new_sum_part += x_edge_upto16[i * u.n + j3];
+        average_new_sum_part += x_edge_upto15[i * u.n + j3];
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        average_new_sum_part += x_edge_upto16[i * u.n + j4];
+        average_new_sum_part += x_edge_upto15[i * u.n + j4];
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        average_new_sum_part += x_edge_upto16[i * u.n + j5];
+        average_new_sum_part += x_edge_upto15[i * u.n + j5];
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        average_new_sum_part += x_edge_upto16[i * u.n + j6];
+        average_new_sum_part += x_edge_upto15[i * u.n + j6];
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        average_new_sum_part += x_edge_upto16[i * u.n + j7];
+        average_new_sum_part += x_edge_upto15[i * u.n + j7];
     }
     let average_new_sum = row_sum_upto(average_new_sum_part, lane);
     let average_new = average_new_sum / f32(max(i32(u.n), 1));
@@ -257,34 +257,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto15[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto15[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto15[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto15[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto15[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto15[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto15[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto15[i * u.n + j7];
         }
         average_new_sum_part += x0;
         if (j1 < u.n) {

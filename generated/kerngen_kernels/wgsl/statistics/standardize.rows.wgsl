@@ -148,12 +148,12 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
-@group(0) @binding(2) var<storage, read_write> y_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto7: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y_edge_upto7: array<f32>;
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -164,20 +164,20 @@ fn edge_upto16(
     }
     var mean_sum_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        mean_sum_part += x_edge_upto16[i * u.n + j];
+        mean_sum_part += x_edge_upto7[i * u.n + j];
     }
     let mean_sum = mean_sum_part;
     let mean = mean_sum / f32(i32(u.n));
     var deviation_sum_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
-        deviation_sum_part += (x_edge_upto16[i * u.n + j] - mean) * (x_edge_upto16[i * u.n + j] - mean);
+        deviation_sum_part += (x_edge_upto7[i * u.n + j] - mean) * (x_edge_upto7[i * u.n + j] - mean);
     }
     let deviation_sum = deviation_sum_part;
     let deviation = sqrt(deviation_sum / f32(i32(u.n)));
     for (var j = 0u; j < u.n; j += 1u) {
-        let d = x_edge_upto16[i * u.n + j] - mean;
+        let d = x_edge_upto7[i * u.n + j] - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j] = y_new;
+        y_edge_upto7[i * u.n + j] = y_new;
     }
 }
 
@@ -609,35 +609,35 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var x0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
+        x0 = x_edge_upto7[i * u.n + j0];
     }
     var x1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
+        x1 = x_edge_upto7[i * u.n + j1];
     }
     var x2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
+        x2 = x_edge_upto7[i * u.n + j2];
     }
     var x3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
+        x3 = x_edge_upto7[i * u.n + j3];
     }
     var x4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        x4 = x_edge_upto16[i * u.n + j4];
+        x4 = x_edge_upto7[i * u.n + j4];
     }
     var x5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        x5 = x_edge_upto16[i * u.n + j5];
+        x5 = x_edge_upto7[i * u.n + j5];
     }
     var x6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        x6 = x_edge_upto16[i * u.n + j6];
+        x6 = x_edge_upto7[i * u.n + j6];
     }
     var x7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        x7 = x_edge_upto16[i * u.n + j7];
+        x7 = x_edge_upto7[i * u.n + j7];
     }
     var mean_sum_part = 0.0;
     if (j0 < row_length) {
@@ -696,42 +696,42 @@ fn edge_upto(
     if (j0 < row_length) {
         let d = x0 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j0] = y_new;
+        y_edge_upto7[i * u.n + j0] = y_new;
     }
     if (j1 < row_length) {
         let d = x1 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j1] = y_new;
+        y_edge_upto7[i * u.n + j1] = y_new;
     }
     if (j2 < row_length) {
         let d = x2 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j2] = y_new;
+        y_edge_upto7[i * u.n + j2] = y_new;
     }
     if (j3 < row_length) {
         let d = x3 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j3] = y_new;
+        y_edge_upto7[i * u.n + j3] = y_new;
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
         let d = x4 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j4] = y_new;
+        y_edge_upto7[i * u.n + j4] = y_new;
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
         let d = x5 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j5] = y_new;
+        y_edge_upto7[i * u.n + j5] = y_new;
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
         let d = x6 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j6] = y_new;
+        y_edge_upto7[i * u.n + j6] = y_new;
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         let d = x7 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j7] = y_new;
+        y_edge_upto7[i * u.n + j7] = y_new;
     }
 }
 
@@ -784,131 +784,131 @@ fn edge_long(
     let j31 = place + LANES * 31u;
     var x0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
+        x0 = x_edge_upto7[i * u.n + j0];
     }
     var x1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
+        x1 = x_edge_upto7[i * u.n + j1];
     }
     var x2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
+        x2 = x_edge_upto7[i * u.n + j2];
     }
     var x3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
+        x3 = x_edge_upto7[i * u.n + j3];
     }
     var x4: f32;
     if (j4 < row_length) {
-        x4 = x_edge_upto16[i * u.n + j4];
+        x4 = x_edge_upto7[i * u.n + j4];
     }
     var x5: f32;
     if (j5 < row_length) {
-        x5 = x_edge_upto16[i * u.n + j5];
+        x5 = x_edge_upto7[i * u.n + j5];
     }
     var x6: f32;
     if (j6 < row_length) {
-        x6 = x_edge_upto16[i * u.n + j6];
+        x6 = x_edge_upto7[i * u.n + j6];
     }
     var x7: f32;
     if (j7 < row_length) {
-        x7 = x_edge_upto16[i * u.n + j7];
+        x7 = x_edge_upto7[i * u.n + j7];
     }
     var x8: f32;
     if (j8 < row_length) {
-        x8 = x_edge_upto16[i * u.n + j8];
+        x8 = x_edge_upto7[i * u.n + j8];
     }
     var x9: f32;
     if (j9 < row_length) {
-        x9 = x_edge_upto16[i * u.n + j9];
+        x9 = x_edge_upto7[i * u.n + j9];
     }
     var x10: f32;
     if (j10 < row_length) {
-        x10 = x_edge_upto16[i * u.n + j10];
+        x10 = x_edge_upto7[i * u.n + j10];
     }
     var x11: f32;
     if (j11 < row_length) {
-        x11 = x_edge_upto16[i * u.n + j11];
+        x11 = x_edge_upto7[i * u.n + j11];
     }
     var x12: f32;
     if (j12 < row_length) {
-        x12 = x_edge_upto16[i * u.n + j12];
+        x12 = x_edge_upto7[i * u.n + j12];
     }
     var x13: f32;
     if (j13 < row_length) {
-        x13 = x_edge_upto16[i * u.n + j13];
+        x13 = x_edge_upto7[i * u.n + j13];
     }
     var x14: f32;
     if (j14 < row_length) {
-        x14 = x_edge_upto16[i * u.n + j14];
+        x14 = x_edge_upto7[i * u.n + j14];
     }
     var x15: f32;
     if (j15 < row_length) {
-        x15 = x_edge_upto16[i * u.n + j15];
+        x15 = x_edge_upto7[i * u.n + j15];
     }
     var x16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        x16 = x_edge_upto16[i * u.n + j16];
+        x16 = x_edge_upto7[i * u.n + j16];
     }
     var x17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        x17 = x_edge_upto16[i * u.n + j17];
+        x17 = x_edge_upto7[i * u.n + j17];
     }
     var x18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        x18 = x_edge_upto16[i * u.n + j18];
+        x18 = x_edge_upto7[i * u.n + j18];
     }
     var x19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        x19 = x_edge_upto16[i * u.n + j19];
+        x19 = x_edge_upto7[i * u.n + j19];
     }
     var x20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        x20 = x_edge_upto16[i * u.n + j20];
+        x20 = x_edge_upto7[i * u.n + j20];
     }
     var x21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        x21 = x_edge_upto16[i * u.n + j21];
+        x21 = x_edge_upto7[i * u.n + j21];
     }
     var x22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        x22 = x_edge_upto16[i * u.n + j22];
+        x22 = x_edge_upto7[i * u.n + j22];
     }
     var x23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        x23 = x_edge_upto16[i * u.n + j23];
+        x23 = x_edge_upto7[i * u.n + j23];
     }
     var x24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        x24 = x_edge_upto16[i * u.n + j24];
+        x24 = x_edge_upto7[i * u.n + j24];
     }
     var x25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        x25 = x_edge_upto16[i * u.n + j25];
+        x25 = x_edge_upto7[i * u.n + j25];
     }
     var x26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        x26 = x_edge_upto16[i * u.n + j26];
+        x26 = x_edge_upto7[i * u.n + j26];
     }
     var x27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        x27 = x_edge_upto16[i * u.n + j27];
+        x27 = x_edge_upto7[i * u.n + j27];
     }
     var x28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        x28 = x_edge_upto16[i * u.n + j28];
+        x28 = x_edge_upto7[i * u.n + j28];
     }
     var x29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        x29 = x_edge_upto16[i * u.n + j29];
+        x29 = x_edge_upto7[i * u.n + j29];
     }
     var x30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        x30 = x_edge_upto16[i * u.n + j30];
+        x30 = x_edge_upto7[i * u.n + j30];
     }
     var x31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        x31 = x_edge_upto16[i * u.n + j31];
+        x31 = x_edge_upto7[i * u.n + j31];
     }
     var mean_sum_part = 0.0;
     if (j0 < row_length) {
@@ -1111,162 +1111,162 @@ fn edge_long(
     if (j0 < row_length) {
         let d = x0 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j0] = y_new;
+        y_edge_upto7[i * u.n + j0] = y_new;
     }
     if (j1 < row_length) {
         let d = x1 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j1] = y_new;
+        y_edge_upto7[i * u.n + j1] = y_new;
     }
     if (j2 < row_length) {
         let d = x2 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j2] = y_new;
+        y_edge_upto7[i * u.n + j2] = y_new;
     }
     if (j3 < row_length) {
         let d = x3 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j3] = y_new;
+        y_edge_upto7[i * u.n + j3] = y_new;
     }
     if (j4 < row_length) {
         let d = x4 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j4] = y_new;
+        y_edge_upto7[i * u.n + j4] = y_new;
     }
     if (j5 < row_length) {
         let d = x5 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j5] = y_new;
+        y_edge_upto7[i * u.n + j5] = y_new;
     }
     if (j6 < row_length) {
         let d = x6 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j6] = y_new;
+        y_edge_upto7[i * u.n + j6] = y_new;
     }
     if (j7 < row_length) {
         let d = x7 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j7] = y_new;
+        y_edge_upto7[i * u.n + j7] = y_new;
     }
     if (j8 < row_length) {
         let d = x8 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j8] = y_new;
+        y_edge_upto7[i * u.n + j8] = y_new;
     }
     if (j9 < row_length) {
         let d = x9 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j9] = y_new;
+        y_edge_upto7[i * u.n + j9] = y_new;
     }
     if (j10 < row_length) {
         let d = x10 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j10] = y_new;
+        y_edge_upto7[i * u.n + j10] = y_new;
     }
     if (j11 < row_length) {
         let d = x11 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j11] = y_new;
+        y_edge_upto7[i * u.n + j11] = y_new;
     }
     if (j12 < row_length) {
         let d = x12 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j12] = y_new;
+        y_edge_upto7[i * u.n + j12] = y_new;
     }
     if (j13 < row_length) {
         let d = x13 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j13] = y_new;
+        y_edge_upto7[i * u.n + j13] = y_new;
     }
     if (j14 < row_length) {
         let d = x14 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j14] = y_new;
+        y_edge_upto7[i * u.n + j14] = y_new;
     }
     if (j15 < row_length) {
         let d = x15 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j15] = y_new;
+        y_edge_upto7[i * u.n + j15] = y_new;
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
         let d = x16 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j16] = y_new;
+        y_edge_upto7[i * u.n + j16] = y_new;
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
         let d = x17 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j17] = y_new;
+        y_edge_upto7[i * u.n + j17] = y_new;
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
         let d = x18 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j18] = y_new;
+        y_edge_upto7[i * u.n + j18] = y_new;
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
         let d = x19 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j19] = y_new;
+        y_edge_upto7[i * u.n + j19] = y_new;
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
         let d = x20 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j20] = y_new;
+        y_edge_upto7[i * u.n + j20] = y_new;
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
         let d = x21 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j21] = y_new;
+        y_edge_upto7[i * u.n + j21] = y_new;
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
         let d = x22 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j22] = y_new;
+        y_edge_upto7[i * u.n + j22] = y_new;
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
         let d = x23 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j23] = y_new;
+        y_edge_upto7[i * u.n + j23] = y_new;
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
         let d = x24 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j24] = y_new;
+        y_edge_upto7[i * u.n + j24] = y_new;
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
         let d = x25 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j25] = y_new;
+        y_edge_upto7[i * u.n + j25] = y_new;
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
         let d = x26 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j26] = y_new;
+        y_edge_upto7[i * u.n + j26] = y_new;
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
         let d = x27 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j27] = y_new;
+        y_edge_upto7[i * u.n + j27] = y_new;
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
         let d = x28 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j28] = y_new;
+        y_edge_upto7[i * u.n + j28] = y_new;
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
         let d = x29 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j29] = y_new;
+        y_edge_upto7[i * u.n + j29] = y_new;
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
         let d = x30 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j30] = y_new;
+        y_edge_upto7[i * u.n + j30] = y_new;
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
         let d = x31 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j31] = y_new;
+        y_edge_upto7[i * u.n + j31] = y_new;
     }
 }
 
@@ -1290,34 +1290,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
         mean_sum_part += x0;
         if (j1 < u.n) {
@@ -1353,34 +1353,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
         deviation_sum_part += (x0 - mean) * (x0 - mean);
         if (j1 < u.n) {
@@ -1415,72 +1415,72 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
         let d = x0 - mean;
         let y_new = d / (deviation + u.eps);
-        y_edge_upto16[i * u.n + j] = y_new;
+        y_edge_upto7[i * u.n + j] = y_new;
         if (j1 < u.n) {
             let d = x1 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16[i * u.n + j1] = y_new;
+            y_edge_upto7[i * u.n + j1] = y_new;
         }
         if (j2 < u.n) {
             let d = x2 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16[i * u.n + j2] = y_new;
+            y_edge_upto7[i * u.n + j2] = y_new;
         }
         if (j3 < u.n) {
             let d = x3 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16[i * u.n + j3] = y_new;
+            y_edge_upto7[i * u.n + j3] = y_new;
         }
         if (j4 < u.n) {
             let d = x4 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16[i * u.n + j4] = y_new;
+            y_edge_upto7[i * u.n + j4] = y_new;
         }
         if (j5 < u.n) {
             let d = x5 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16[i * u.n + j5] = y_new;
+            y_edge_upto7[i * u.n + j5] = y_new;
         }
         if (j6 < u.n) {
             let d = x6 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16[i * u.n + j6] = y_new;
+            y_edge_upto7[i * u.n + j6] = y_new;
         }
         if (j7 < u.n) {
             let d = x7 - mean;
             let y_new = d / (deviation + u.eps);
-            y_edge_upto16[i * u.n + j7] = y_new;
+            y_edge_upto7[i * u.n + j7] = y_new;
         }
     }
 }

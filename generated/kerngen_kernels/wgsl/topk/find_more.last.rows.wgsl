@@ -360,7 +360,7 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto7: array<f32>;
 
 // By the bits: an implementation may assume that no value is NaN.
 fn is_nan(x: f32) -> bool {
@@ -379,9 +379,9 @@ fn float_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), size > i32(0x7f800000));
 }
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 7 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto7(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -393,32 +393,32 @@ fn edge_upto16(
     let last = select(-1, found[i * u.k + u32(clamp(u.start - 1, 0, i32(u.k) - 1))], u.start > 0);
     var a_new_part = vec2i(i32(-2147483648), -1);
     for (var j = 0u; j < u.n; j += 1u) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], last < 0 || comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j), last < 0 || comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto7[i * u.n + j], last < 0 || comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j), last < 0 || comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     let a_new = a_new_part.y;
     var b_new_part = vec2i(i32(-2147483648), -1);
     for (var j = 0u; j < u.n; j += 1u) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto7[i * u.n + j], comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j), comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     let b_new = b_new_part.y;
     var c_new_part = vec2i(i32(-2147483648), -1);
     for (var j = 0u; j < u.n; j += 1u) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto7[i * u.n + j], comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j), comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     let c_new = c_new_part.y;
     var d_new_part = vec2i(i32(-2147483648), -1);
     for (var j = 0u; j < u.n; j += 1u) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto7[i * u.n + j], comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j), comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     let d_new = d_new_part.y;
     var e_new_part = vec2i(i32(-2147483648), -1);
     for (var j = 0u; j < u.n; j += 1u) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto7[i * u.n + j], comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j), comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     let e_new = e_new_part.y;
     var f_new_part = vec2i(i32(-2147483648), -1);
     for (var j = 0u; j < u.n; j += 1u) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto7[i * u.n + j], comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j), comes_after(x_edge_upto7[i * u.n + j], i32(j), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     let f_new = f_new_part.y;
     a[i] = a_new;
@@ -1387,191 +1387,191 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var x0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
+        x0 = x_edge_upto7[i * u.n + j0];
     }
     var x1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
+        x1 = x_edge_upto7[i * u.n + j1];
     }
     var x2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
+        x2 = x_edge_upto7[i * u.n + j2];
     }
     var x3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
+        x3 = x_edge_upto7[i * u.n + j3];
     }
     var x4: f32;
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        x4 = x_edge_upto16[i * u.n + j4];
+        x4 = x_edge_upto7[i * u.n + j4];
     }
     var x5: f32;
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        x5 = x_edge_upto16[i * u.n + j5];
+        x5 = x_edge_upto7[i * u.n + j5];
     }
     var x6: f32;
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        x6 = x_edge_upto16[i * u.n + j6];
+        x6 = x_edge_upto7[i * u.n + j6];
     }
     var x7: f32;
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        x7 = x_edge_upto16[i * u.n + j7];
+        x7 = x_edge_upto7[i * u.n + j7];
     }
     let last = select(-1, found[i * u.k + u32(clamp(u.start - 1, 0, i32(u.k) - 1))], u.start > 0);
     var a_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j0), last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, last < 0 || comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j0), last < 0 || comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j1 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j1), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, last < 0 || comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j1), last < 0 || comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j2 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j2), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, last < 0 || comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j2), last < 0 || comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j3 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j3), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, last < 0 || comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j3), last < 0 || comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j4), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, last < 0 || comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j4), last < 0 || comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j5), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, last < 0 || comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j5), last < 0 || comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j6), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, last < 0 || comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j6), last < 0 || comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j7), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, last < 0 || comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j7), last < 0 || comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     let a_new = row_argmax_upto(a_new_part, lane).y;
     var b_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j1 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j2 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j3 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     let b_new = row_argmax_upto(b_new_part, lane).y;
     var c_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j1 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j2 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j3 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     let c_new = row_argmax_upto(c_new_part, lane).y;
     var d_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j1 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j2 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j3 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     let d_new = row_argmax_upto(d_new_part, lane).y;
     var e_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j1 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j2 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j3 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     let e_new = row_argmax_upto(e_new_part, lane).y;
     var f_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j1 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j2 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j3 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     let f_new = row_argmax_upto(f_new_part, lane).y;
     if (place == 0u && own < u.m) {
@@ -1633,719 +1633,719 @@ fn edge_long(
     let j31 = place + LANES * 31u;
     var x0: f32;
     if (j0 < row_length) {
-        x0 = x_edge_upto16[i * u.n + j0];
+        x0 = x_edge_upto7[i * u.n + j0];
     }
     var x1: f32;
     if (j1 < row_length) {
-        x1 = x_edge_upto16[i * u.n + j1];
+        x1 = x_edge_upto7[i * u.n + j1];
     }
     var x2: f32;
     if (j2 < row_length) {
-        x2 = x_edge_upto16[i * u.n + j2];
+        x2 = x_edge_upto7[i * u.n + j2];
     }
     var x3: f32;
     if (j3 < row_length) {
-        x3 = x_edge_upto16[i * u.n + j3];
+        x3 = x_edge_upto7[i * u.n + j3];
     }
     var x4: f32;
     if (j4 < row_length) {
-        x4 = x_edge_upto16[i * u.n + j4];
+        x4 = x_edge_upto7[i * u.n + j4];
     }
     var x5: f32;
     if (j5 < row_length) {
-        x5 = x_edge_upto16[i * u.n + j5];
+        x5 = x_edge_upto7[i * u.n + j5];
     }
     var x6: f32;
     if (j6 < row_length) {
-        x6 = x_edge_upto16[i * u.n + j6];
+        x6 = x_edge_upto7[i * u.n + j6];
     }
     var x7: f32;
     if (j7 < row_length) {
-        x7 = x_edge_upto16[i * u.n + j7];
+        x7 = x_edge_upto7[i * u.n + j7];
     }
     var x8: f32;
     if (j8 < row_length) {
-        x8 = x_edge_upto16[i * u.n + j8];
+        x8 = x_edge_upto7[i * u.n + j8];
     }
     var x9: f32;
     if (j9 < row_length) {
-        x9 = x_edge_upto16[i * u.n + j9];
+        x9 = x_edge_upto7[i * u.n + j9];
     }
     var x10: f32;
     if (j10 < row_length) {
-        x10 = x_edge_upto16[i * u.n + j10];
+        x10 = x_edge_upto7[i * u.n + j10];
     }
     var x11: f32;
     if (j11 < row_length) {
-        x11 = x_edge_upto16[i * u.n + j11];
+        x11 = x_edge_upto7[i * u.n + j11];
     }
     var x12: f32;
     if (j12 < row_length) {
-        x12 = x_edge_upto16[i * u.n + j12];
+        x12 = x_edge_upto7[i * u.n + j12];
     }
     var x13: f32;
     if (j13 < row_length) {
-        x13 = x_edge_upto16[i * u.n + j13];
+        x13 = x_edge_upto7[i * u.n + j13];
     }
     var x14: f32;
     if (j14 < row_length) {
-        x14 = x_edge_upto16[i * u.n + j14];
+        x14 = x_edge_upto7[i * u.n + j14];
     }
     var x15: f32;
     if (j15 < row_length) {
-        x15 = x_edge_upto16[i * u.n + j15];
+        x15 = x_edge_upto7[i * u.n + j15];
     }
     var x16: f32;
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        x16 = x_edge_upto16[i * u.n + j16];
+        x16 = x_edge_upto7[i * u.n + j16];
     }
     var x17: f32;
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        x17 = x_edge_upto16[i * u.n + j17];
+        x17 = x_edge_upto7[i * u.n + j17];
     }
     var x18: f32;
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        x18 = x_edge_upto16[i * u.n + j18];
+        x18 = x_edge_upto7[i * u.n + j18];
     }
     var x19: f32;
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        x19 = x_edge_upto16[i * u.n + j19];
+        x19 = x_edge_upto7[i * u.n + j19];
     }
     var x20: f32;
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        x20 = x_edge_upto16[i * u.n + j20];
+        x20 = x_edge_upto7[i * u.n + j20];
     }
     var x21: f32;
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        x21 = x_edge_upto16[i * u.n + j21];
+        x21 = x_edge_upto7[i * u.n + j21];
     }
     var x22: f32;
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        x22 = x_edge_upto16[i * u.n + j22];
+        x22 = x_edge_upto7[i * u.n + j22];
     }
     var x23: f32;
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        x23 = x_edge_upto16[i * u.n + j23];
+        x23 = x_edge_upto7[i * u.n + j23];
     }
     var x24: f32;
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        x24 = x_edge_upto16[i * u.n + j24];
+        x24 = x_edge_upto7[i * u.n + j24];
     }
     var x25: f32;
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        x25 = x_edge_upto16[i * u.n + j25];
+        x25 = x_edge_upto7[i * u.n + j25];
     }
     var x26: f32;
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        x26 = x_edge_upto16[i * u.n + j26];
+        x26 = x_edge_upto7[i * u.n + j26];
     }
     var x27: f32;
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        x27 = x_edge_upto16[i * u.n + j27];
+        x27 = x_edge_upto7[i * u.n + j27];
     }
     var x28: f32;
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        x28 = x_edge_upto16[i * u.n + j28];
+        x28 = x_edge_upto7[i * u.n + j28];
     }
     var x29: f32;
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        x29 = x_edge_upto16[i * u.n + j29];
+        x29 = x_edge_upto7[i * u.n + j29];
     }
     var x30: f32;
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        x30 = x_edge_upto16[i * u.n + j30];
+        x30 = x_edge_upto7[i * u.n + j30];
     }
     var x31: f32;
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        x31 = x_edge_upto16[i * u.n + j31];
+        x31 = x_edge_upto7[i * u.n + j31];
     }
     let last = select(-1, found[i * u.k + u32(clamp(u.start - 1, 0, i32(u.k) - 1))], u.start > 0);
     var a_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j0), last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, last < 0 || comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j0), last < 0 || comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j1 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j1), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, last < 0 || comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j1), last < 0 || comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j2 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j2), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, last < 0 || comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j2), last < 0 || comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j3 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j3), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, last < 0 || comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j3), last < 0 || comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j4 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j4), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, last < 0 || comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j4), last < 0 || comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j5 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j5), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, last < 0 || comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j5), last < 0 || comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j6 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j6), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, last < 0 || comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j6), last < 0 || comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j7 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j7), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, last < 0 || comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j7), last < 0 || comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j8 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, last < 0 || comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j8), last < 0 || comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, last < 0 || comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j8), last < 0 || comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j9 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, last < 0 || comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j9), last < 0 || comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, last < 0 || comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j9), last < 0 || comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j10 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, last < 0 || comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j10), last < 0 || comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, last < 0 || comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j10), last < 0 || comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j11 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, last < 0 || comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j11), last < 0 || comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, last < 0 || comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j11), last < 0 || comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j12 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, last < 0 || comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j12), last < 0 || comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, last < 0 || comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j12), last < 0 || comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j13 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, last < 0 || comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j13), last < 0 || comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, last < 0 || comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j13), last < 0 || comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j14 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, last < 0 || comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j14), last < 0 || comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, last < 0 || comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j14), last < 0 || comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if (j15 < row_length) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, last < 0 || comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j15), last < 0 || comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, last < 0 || comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j15), last < 0 || comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, last < 0 || comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j16), last < 0 || comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, last < 0 || comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j16), last < 0 || comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, last < 0 || comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j17), last < 0 || comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, last < 0 || comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j17), last < 0 || comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, last < 0 || comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j18), last < 0 || comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, last < 0 || comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j18), last < 0 || comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, last < 0 || comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j19), last < 0 || comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, last < 0 || comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j19), last < 0 || comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, last < 0 || comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j20), last < 0 || comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, last < 0 || comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j20), last < 0 || comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, last < 0 || comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j21), last < 0 || comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, last < 0 || comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j21), last < 0 || comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, last < 0 || comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j22), last < 0 || comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, last < 0 || comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j22), last < 0 || comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, last < 0 || comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j23), last < 0 || comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, last < 0 || comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j23), last < 0 || comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, last < 0 || comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j24), last < 0 || comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, last < 0 || comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j24), last < 0 || comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, last < 0 || comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j25), last < 0 || comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, last < 0 || comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j25), last < 0 || comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, last < 0 || comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j26), last < 0 || comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, last < 0 || comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j26), last < 0 || comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, last < 0 || comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j27), last < 0 || comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, last < 0 || comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j27), last < 0 || comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, last < 0 || comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j28), last < 0 || comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, last < 0 || comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j28), last < 0 || comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, last < 0 || comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j29), last < 0 || comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, last < 0 || comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j29), last < 0 || comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, last < 0 || comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j30), last < 0 || comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, last < 0 || comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j30), last < 0 || comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, last < 0 || comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j31), last < 0 || comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, last < 0 || comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j31), last < 0 || comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
     }
     let a_new = row_argmax_upto(a_new_part, lane).y;
     var b_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j1 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j2 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j3 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j4 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j5 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j6 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j7 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j8 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j9 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j10 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j11 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j12 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j13 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j14 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if (j15 < row_length) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
     }
     let b_new = row_argmax_upto(b_new_part, lane).y;
     var c_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j1 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j2 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j3 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j4 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j5 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j6 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j7 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j8 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j9 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j10 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j11 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j12 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j13 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j14 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if (j15 < row_length) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
     }
     let c_new = row_argmax_upto(c_new_part, lane).y;
     var d_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j1 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j2 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j3 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j4 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j5 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j6 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j7 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j8 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j9 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j10 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j11 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j12 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j13 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j14 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if (j15 < row_length) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
     }
     let d_new = row_argmax_upto(d_new_part, lane).y;
     var e_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j1 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j2 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j3 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j4 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j5 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j6 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j7 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j8 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j9 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j10 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j11 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j12 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j13 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j14 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if (j15 < row_length) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
     }
     let e_new = row_argmax_upto(e_new_part, lane).y;
     var f_new_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j1 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j2 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j3 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j4 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j5 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j6 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j7 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j8 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j9 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j10 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j11 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j12 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j13 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j14 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if (j15 < row_length) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 16u) & (j16 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 17u) & (j17 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 18u) & (j18 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 19u) & (j19 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 20u) & (j20 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 21u) & (j21 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 22u) & (j22 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 23u) & (j23 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 24u) & (j24 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 25u) & (j25 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 26u) & (j26 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 27u) & (j27 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 28u) & (j28 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 29u) & (j29 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 30u) & (j30 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     if ((CHUNKS > 31u) & (j31 < row_length)) {
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
     }
     let f_new = row_argmax_upto(f_new_part, lane).y;
     if (place == 0u && own < u.m) {
@@ -2379,56 +2379,56 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
-        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, last < 0 || comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j), last < 0 || comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, last < 0 || comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j), last < 0 || comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
         if (j1 < u.n) {
-            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j1), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, last < 0 || comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j1), last < 0 || comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
         }
         if (j2 < u.n) {
-            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j2), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, last < 0 || comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j2), last < 0 || comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
         }
         if (j3 < u.n) {
-            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j3), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, last < 0 || comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j3), last < 0 || comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
         }
         if (j4 < u.n) {
-            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j4), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, last < 0 || comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j4), last < 0 || comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
         }
         if (j5 < u.n) {
-            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j5), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, last < 0 || comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j5), last < 0 || comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
         }
         if (j6 < u.n) {
-            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j6), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, last < 0 || comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j6), last < 0 || comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
         }
         if (j7 < u.n) {
-            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j7), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, last < 0 || comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j7), last < 0 || comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
         }
     }
     let a_new = row_argmax(a_new_part, lane).y;
@@ -2441,56 +2441,56 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
-        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
         if (j1 < u.n) {
-            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
         }
         if (j2 < u.n) {
-            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
         }
         if (j3 < u.n) {
-            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
         }
         if (j4 < u.n) {
-            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
         }
         if (j5 < u.n) {
-            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
         }
         if (j6 < u.n) {
-            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
         }
         if (j7 < u.n) {
-            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
         }
     }
     let b_new = row_argmax(b_new_part, lane).y;
@@ -2503,56 +2503,56 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
-        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
         if (j1 < u.n) {
-            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
         }
         if (j2 < u.n) {
-            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
         }
         if (j3 < u.n) {
-            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
         }
         if (j4 < u.n) {
-            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
         }
         if (j5 < u.n) {
-            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
         }
         if (j6 < u.n) {
-            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
         }
         if (j7 < u.n) {
-            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
         }
     }
     let c_new = row_argmax(c_new_part, lane).y;
@@ -2565,56 +2565,56 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
-        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
         if (j1 < u.n) {
-            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
         }
         if (j2 < u.n) {
-            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
         }
         if (j3 < u.n) {
-            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
         }
         if (j4 < u.n) {
-            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
         }
         if (j5 < u.n) {
-            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
         }
         if (j6 < u.n) {
-            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
         }
         if (j7 < u.n) {
-            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
         }
     }
     let d_new = row_argmax(d_new_part, lane).y;
@@ -2627,56 +2627,56 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
-        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
         if (j1 < u.n) {
-            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
         }
         if (j2 < u.n) {
-            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
         }
         if (j3 < u.n) {
-            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
         }
         if (j4 < u.n) {
-            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
         }
         if (j5 < u.n) {
-            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
         }
         if (j6 < u.n) {
-            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
         }
         if (j7 < u.n) {
-            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
         }
     }
     let e_new = row_argmax(e_new_part, lane).y;
@@ -2689,56 +2689,56 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[i * u.n + j];
+        let x0 = x_edge_upto7[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge_upto16[i * u.n + j1];
+            x1 = x_edge_upto7[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge_upto16[i * u.n + j2];
+            x2 = x_edge_upto7[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge_upto16[i * u.n + j3];
+            x3 = x_edge_upto7[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge_upto16[i * u.n + j4];
+            x4 = x_edge_upto7[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge_upto16[i * u.n + j5];
+            x5 = x_edge_upto7[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge_upto16[i * u.n + j6];
+            x6 = x_edge_upto7[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge_upto16[i * u.n + j7];
+            x7 = x_edge_upto7[i * u.n + j7];
         }
-        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
         if (j1 < u.n) {
-            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
         }
         if (j2 < u.n) {
-            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
         }
         if (j3 < u.n) {
-            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
         }
         if (j4 < u.n) {
-            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
         }
         if (j5 < u.n) {
-            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
         }
         if (j6 < u.n) {
-            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
         }
         if (j7 < u.n) {
-            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto7[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
         }
     }
     let f_new = row_argmax(f_new_part, lane).y;

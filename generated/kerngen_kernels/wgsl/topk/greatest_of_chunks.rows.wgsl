@@ -106,7 +106,7 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto15: array<f32>;
 
 // An integer that orders floats: both zeros alike, and what is not a number above all.
 fn float_rank(x: f32) -> i32 {
@@ -115,9 +115,9 @@ fn float_rank(x: f32) -> i32 {
     return select(rank, i32(0x7fffffff), size > i32(0x7f800000));
 }
 
-// 128 rows per workgroup, of up to 16 elements, read pass by pass.
+// 128 rows per workgroup, of up to 15 elements, read pass by pass.
 @compute @workgroup_size(128)
-fn edge_upto16(
+fn edge_upto15(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -130,10 +130,10 @@ fn edge_upto16(
     let p = row % u.c;
     var at_part = vec2i(i32(-2147483648), -1);
     for (var j = 0u; j < u.t; j += 1u) {
-        at_part = better(at_part, vec2i(float_rank(x_edge_upto16[(i * u.c + p) * u.t + j]), i32(j)));
+        at_part = better(at_part, vec2i(float_rank(x_edge_upto15[(i * u.c + p) * u.t + j]), i32(j)));
     }
     let at = at_part.y;
-    let best_new = x_edge_upto16[(i * u.c + p) * u.t + u32(clamp(at, 0, i32(u.t) - 1))];
+    let best_new = x_edge_upto15[(i * u.c + p) * u.t + u32(clamp(at, 0, i32(u.t) - 1))];
     best[i * u.c + p] = best_new;
 }
 
@@ -247,31 +247,31 @@ fn edge_upto(
     let j7 = place + LANES * 7u;
     var at_part = vec2i(i32(-2147483648), -1);
     if (j0 < row_length) {
-        at_part = better(at_part, vec2i(float_rank(x_edge_upto16[(i * u.c + p) * u.t + j0]), i32(j0)));
+        at_part = better(at_part, vec2i(float_rank(x_edge_upto15[(i * u.c + p) * u.t + j0]), i32(j0)));
     }
     if (j1 < row_length) {
-        at_part = better(at_part, vec2i(float_rank(x_edge_upto16[(i * u.c + p) * u.t + j1]), i32(j1)));
+        at_part = better(at_part, vec2i(float_rank(x_edge_upto15[(i * u.c + p) * u.t + j1]), i32(j1)));
     }
     if (j2 < row_length) {
-        at_part = better(at_part, vec2i(float_rank(x_edge_upto16[(i * u.c + p) * u.t + j2]), i32(j2)));
+        at_part = better(at_part, vec2i(float_rank(x_edge_upto15[(i * u.c + p) * u.t + j2]), i32(j2)));
     }
     if (j3 < row_length) {
-        at_part = better(at_part, vec2i(float_rank(x_edge_upto16[(i * u.c + p) * u.t + j3]), i32(j3)));
+        at_part = better(at_part, vec2i(float_rank(x_edge_upto15[(i * u.c + p) * u.t + j3]), i32(j3)));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        at_part = better(at_part, vec2i(float_rank(x_edge_upto16[(i * u.c + p) * u.t + j4]), i32(j4)));
+        at_part = better(at_part, vec2i(float_rank(x_edge_upto15[(i * u.c + p) * u.t + j4]), i32(j4)));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        at_part = better(at_part, vec2i(float_rank(x_edge_upto16[(i * u.c + p) * u.t + j5]), i32(j5)));
+        at_part = better(at_part, vec2i(float_rank(x_edge_upto15[(i * u.c + p) * u.t + j5]), i32(j5)));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        at_part = better(at_part, vec2i(float_rank(x_edge_upto16[(i * u.c + p) * u.t + j6]), i32(j6)));
+        at_part = better(at_part, vec2i(float_rank(x_edge_upto15[(i * u.c + p) * u.t + j6]), i32(j6)));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        at_part = better(at_part, vec2i(float_rank(x_edge_upto16[(i * u.c + p) * u.t + j7]), i32(j7)));
+        at_part = better(at_part, vec2i(float_rank(x_edge_upto15[(i * u.c + p) * u.t + j7]), i32(j7)));
     }
     let at = row_argmax_upto(at_part, lane).y;
-    let best_new = x_edge_upto16[(i * u.c + p) * u.t + u32(clamp(at, 0, i32(u.t) - 1))];
+    let best_new = x_edge_upto15[(i * u.c + p) * u.t + u32(clamp(at, 0, i32(u.t) - 1))];
     if (place == 0u && own < u.m * u.c) {
         best[i * u.c + p] = best_new;
     }
@@ -299,34 +299,34 @@ fn edge(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let x0 = x_edge_upto16[(i * u.c + p) * u.t + j];
+        let x0 = x_edge_upto15[(i * u.c + p) * u.t + j];
         var x1: f32;
         if (j1 < u.t) {
-            x1 = x_edge_upto16[(i * u.c + p) * u.t + j1];
+            x1 = x_edge_upto15[(i * u.c + p) * u.t + j1];
         }
         var x2: f32;
         if (j2 < u.t) {
-            x2 = x_edge_upto16[(i * u.c + p) * u.t + j2];
+            x2 = x_edge_upto15[(i * u.c + p) * u.t + j2];
         }
         var x3: f32;
         if (j3 < u.t) {
-            x3 = x_edge_upto16[(i * u.c + p) * u.t + j3];
+            x3 = x_edge_upto15[(i * u.c + p) * u.t + j3];
         }
         var x4: f32;
         if (j4 < u.t) {
-            x4 = x_edge_upto16[(i * u.c + p) * u.t + j4];
+            x4 = x_edge_upto15[(i * u.c + p) * u.t + j4];
         }
         var x5: f32;
         if (j5 < u.t) {
-            x5 = x_edge_upto16[(i * u.c + p) * u.t + j5];
+            x5 = x_edge_upto15[(i * u.c + p) * u.t + j5];
         }
         var x6: f32;
         if (j6 < u.t) {
-            x6 = x_edge_upto16[(i * u.c + p) * u.t + j6];
+            x6 = x_edge_upto15[(i * u.c + p) * u.t + j6];
         }
         var x7: f32;
         if (j7 < u.t) {
-            x7 = x_edge_upto16[(i * u.c + p) * u.t + j7];
+            x7 = x_edge_upto15[(i * u.c + p) * u.t + j7];
         }
         at_part = better(at_part, vec2i(float_rank(x0), i32(j)));
         if (j1 < u.t) {
@@ -352,7 +352,7 @@ fn edge(
         }
     }
     let at = row_argmax(at_part, lane).y;
-    let best_new = x_edge_upto16[(i * u.c + p) * u.t + u32(clamp(at, 0, i32(u.t) - 1))];
+    let best_new = x_edge_upto15[(i * u.c + p) * u.t + u32(clamp(at, 0, i32(u.t) - 1))];
     if (lane == 0u) {
         best[i * u.c + p] = best_new;
     }
