@@ -12,6 +12,7 @@ from kerngen.format.form import formatted
 from kerngen.gradient.item import derive_item
 from kerngen.ir.dump import dump_module
 from kerngen.source.text import Source
+from tests.budget import tonight
 from tests.compile import DSL, library_of
 from tests.programs.programs import CHOICES, program_of
 from tests.project.tree import ROOT
@@ -77,6 +78,6 @@ def test_random_programs() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", tonight(range(10)))
 def test_many_random_programs(part: int) -> None:
     check_random(1000 + part * MANY // 10, MANY // 10)

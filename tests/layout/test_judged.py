@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.budget import tonight
+
 from .judged import Judges
 
 
@@ -12,6 +14,6 @@ def test_every_judge_agrees(judges: Judges) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("number", range(100, 120))
+@pytest.mark.parametrize("number", tonight(range(100, 120)))
 def test_every_judge_agrees_about_many(number: int, judges: Judges) -> None:
     assert judges.campaign(number, 1000) >= 1000

@@ -17,6 +17,7 @@ from kerngen.lsp.files import uri_of
 from kerngen.lsp.hover import hover
 from kerngen.lsp.rename import RenameError, rename
 from kerngen.lsp.workspace import Workspace
+from tests.budget import tonight
 from tests.check.libraries import cases_in
 from tests.project.tree import ROOT
 
@@ -142,6 +143,6 @@ def test_random_edits(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", range(10, 20))
+@pytest.mark.parametrize("seed", tonight(range(10, 20)))
 def test_many_random_edits(seed: int, tmp_path: Path) -> None:
     run(tmp_path, seed, 10_000)

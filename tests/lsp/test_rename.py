@@ -14,6 +14,7 @@ from kerngen.lsp.names import Definition
 from kerngen.lsp.rename import RenameError, renamed_text, spans_of
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
+from tests.budget import tonight
 from tests.lsp.opened import checked
 from tests.project.tree import ROOT
 
@@ -23,6 +24,7 @@ PROGRAMS = sorted([*ACCEPT.glob("*.kern"), *ACCEPT.rglob("main.kern")])
 PROGRAMS.remove(
     ACCEPT / "guards.kern"
 )  # no strategy fits: the checker alone accepts it
+FILES = (*PROGRAMS, *sorted((ROOT / "dsl").glob("*.kern")))
 FEW = ("name_spaces", "schedules_of_several", "main", "gathers")
 
 
@@ -85,8 +87,11 @@ def with_numbered_indices(statement: str) -> str:
 @pytest.mark.parametrize(
     "file",
     [
-        f if f.stem in FEW else pytest.param(f, marks=pytest.mark.nightly)
-        for f in (*PROGRAMS, *sorted((ROOT / "dsl").glob("*.kern")))
+        *(f for f in PROGRAMS if f.stem in FEW),
+        *(
+            pytest.param(f, marks=pytest.mark.nightly)
+            for f in tonight([f for f in FILES if f.stem not in FEW])
+        ),
     ],
     ids=lambda file: file.stem,
 )

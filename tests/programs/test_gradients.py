@@ -9,6 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.budget import tonight
+
 from .gradients import Verdict, check
 from .programs import CHOICES, program_of
 
@@ -37,7 +39,7 @@ def test_gradients_of_programs(record_property: Callable[[str, object], None]) -
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("part", range(1, 1 + PARTS))
+@pytest.mark.parametrize("part", tonight(range(1, 1 + PARTS)))
 def test_gradients_of_many_programs(part: int) -> None:
     counts = _campaign(part, EACH)
     assert counts[Verdict.RIGHT.value] * 3 > counts.total()

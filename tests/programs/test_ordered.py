@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kerngen.verify import verify
+from tests.budget import tonight
 
 from .ordered import ordered_program
 
@@ -25,7 +26,7 @@ def test_a_program() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("part", range(25))
+@pytest.mark.parametrize("part", tonight(range(25)))
 def test_programs(part: int) -> None:
     found = {
         seed: wrong(seed) for seed in range(100 + part * MANY, 100 + part * MANY + MANY)
