@@ -291,8 +291,7 @@ class FlashRows:
         lowerer = Lowerer(self.builder, at, body, vector=vector, label=name)
         value = lowerer.lower(factor)
         found = lowerer.widen(value, Scalar.F32) if self.whole else value.expr
-        named = self.builder.let(body, name, found)
-        return named
+        return self.builder.let(body, name, found)
 
     def _term(self, left: t.Expr, right: t.Expr, body: list[t.Stmt]) -> t.Expr:
         """Return the product of one row's factor and a key's."""
@@ -394,8 +393,7 @@ class FlashRows:
             near = t.call("min", first + n, extent - t.ONE)
             lowerer = Lowerer(s, {**at, column: near}, body, label="v")
             parts.append(lowerer.lower(self.found.value).expr)
-        named = s.let(body, "v", t.Call("vec4f", tuple(parts)))
-        return named
+        return s.let(body, "v", t.Call("vec4f", tuple(parts)))
 
     def _own_column(self) -> t.Expr:
         return self.builder.lane % self.vectors * VECTOR

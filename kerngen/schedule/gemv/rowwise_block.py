@@ -129,8 +129,7 @@ class Rowwise:
         """Name a value that takes arithmetic; a literal or a name is returned as it is."""
         if not isinstance(value, t.Binary):
             return value
-        name = self.builder.let(self.body, wanted, value)
-        return name
+        return self.builder.let(self.body, wanted, value)
 
     def _columns(self, at: dict[Index, t.Expr]) -> list[t.Expr]:
         """Name the columns of this lane; one past the last is the last one."""

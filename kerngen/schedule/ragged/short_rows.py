@@ -121,8 +121,7 @@ def _place(found: RaggedRows, shader: ShaderBuilder, body: list[t.Stmt]) -> _Row
 
 def _name_long(rows: _Rows, body: list[t.Stmt]) -> t.Ident:
     """Write `let is_long = end - begin > 512u;`."""
-    is_long = rows.shader.let(body, "is_long", rows.is_long)
-    return is_long
+    return rows.shader.let(body, "is_long", rows.is_long)
 
 
 def _take_short(rows: _Rows, body: list[t.Stmt], is_long: t.Ident | None) -> None:
