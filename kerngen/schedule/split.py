@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import Size, ceil_div, maximum, minimum
+from kerngen.plan.size import Operand, Size, ceil_div, maximum, minimum
 from kerngen.schedule.sizes import domain_size
 
 
@@ -16,7 +16,7 @@ class Split:
     """Parts of a reduction over `indices`: one for every `size` terms, at most `most` parts."""
 
     indices: tuple[Index, ...]
-    size: int
+    size: Operand
     most: int
 
     @property

@@ -57,11 +57,27 @@ def serial(count: int) -> int:
 
 
 def columns(count: int) -> int:
-    """A running total per lane, a tree of few lanes, then a running total of parts."""
-    lanes = columnwise.LANES_PER_GROUP // columnwise.COLUMNS
-    pieces = min(max(ceil_div(count, columnwise.PART), 1), columnwise.MAX_PARTS)
-    each = ceil_div(count, pieces)
-    return pieces + max(ceil_div(each, n) + ceil_log2(n) for n in (lanes, 4 * lanes))
+    """A running total per lane, a tree of slices, then the same for the parts."""
+    wide = columnwise.COLUMNS
+    return max(
+        _columns(count, n, width)
+        for width in (1, 4)
+        for n in range(width, wide + 1, width)
+    )
+
+
+def _columns(count: int, n: int, width: int) -> int:
+    """The same, of n columns by vectors of `width`."""
+    terms = columnwise.PART * columnwise.COLUMNS // n
+    pieces = min(max(ceil_div(count, terms), 1), columnwise.MAX_PARTS)
+    slices = columnwise.LANES_PER_GROUP // (n // width)
+    last = min(ceil_div(pieces, columnwise.PARTS_AT_ONCE), columnwise.FINISH_SLICES)
+    return (
+        ceil_div(ceil_div(count, pieces), slices)
+        + ceil_log2(slices)
+        + ceil_div(pieces, last)
+        + ceil_log2(last)
+    )
 
 
 def products(count: int) -> int:

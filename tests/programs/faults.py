@@ -212,9 +212,9 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "slices of a column that all begin at the top",
-        "kerngen.schedule.reduce.columnwise:slice_loop",
-        "t.count_up(counter.name, along.begin + start,",
-        "t.count_up(counter.name, along.begin,",
+        "kerngen.schedule.reduce.columnwise:_own_terms",
+        "start=along.begin + begin",
+        "start=along.begin",
     ),
     PlantedFault(
         "vectors of a row that overlap",

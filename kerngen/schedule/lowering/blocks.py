@@ -40,7 +40,7 @@ class Blocks:
     counter: str
     start: t.Expr
     end: t.Expr
-    step: int
+    step: t.Operand
     turn: t.Expr
     at_once: int
 
@@ -67,7 +67,7 @@ def accumulate_blocks(
     for number in range(1, blocks.at_once):
         at = t.Ident(shader.fresh(f"{counter.name}{number}"))
         own = t.Ident(shader.fresh(f"term{number}"))
-        places.append(t.Let(at.name, counter + number * blocks.step))
+        places.append(t.Let(at.name, counter + blocks.step * number))
         read = list[t.Stmt]()
         value = term(at, read)
         reads += (

@@ -7,13 +7,13 @@ input gives the same bits each time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
 from kerngen.ir.analysis.reads import outer_reductions
 from kerngen.ir.memory import Leaf
-from kerngen.ir.nodes import Reduce, ReduceKind
+from kerngen.ir.nodes import Reduce
 from kerngen.ir.staging.stages import Define
 from kerngen.ir.types import ValueType
 from kerngen.layout.rules import Space, round_up
@@ -22,7 +22,7 @@ from kerngen.plan.size import ZERO, Size
 from kerngen.schedule.lowering.argmax import partial_type, term_of, whole_of
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.identities import accumulate, across, combine
+from kerngen.schedule.lowering.identities import accumulate, across
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.sizes import domain_size
@@ -91,46 +91,6 @@ def own_total(reduce: Reduce, total: t.Ident, width: int) -> t.Expr:
     """Return a lane's `total` as one partial result: the components of a vector are joined."""
     joins = width == LANES and not reduce.finds_place
     return across(reduce.kind, total) if joins else total
-
-
-def join(
-    shader: ShaderBuilder,
-    kind: ReduceKind,
-    shared: t.Expr,
-    *,
-    count: int,
-    position: t.Expr | None = None,
-    stride: int = 1,
-    starts: Iterable[int] = (0,),
-) -> list[t.Stmt]:
-    """Return statements that join `count` values of `shared`, `stride` apart, in a tree.
-
-    `position` is the lane's place among the `count` (default: the lane itself); `count` is a
-    power of two.  Each step has a barrier.  In the end, the element of the lane at position 0
-    has the result.  Where `shared` has several arrays of partial results, one behind the other,
-    these begin at `starts`, and are joined side by side:
-
-        for (var half = 32u; half > 0u; half >>= 1u) {            // of 64 lanes
-            if (lane < half) { partial[lane] = partial[lane] + partial[lane + half]; }
-            workgroupBarrier();
-        }
-    """
-    half = t.Ident(shader.name("half", "join"))
-    place = shader.lane if position is None else position
-
-    def merge(own: t.Expr) -> t.Stmt:
-        other = shared[own + half * stride]
-        return t.Assign(shared[own], combine(kind, shared[own], other))
-
-    merged = tuple(merge(shader.lane + start) for start in starts)
-    loop = t.For(
-        half.name,
-        t.u32(count // 2),
-        t.Binary(">", half, t.ZERO),
-        t.Assign(half, t.ONE, ">>="),
-        (t.If(place < half, merged), t.BARRIER),
-    )
-    return [t.BARRIER, loop]
 
 
 def finish_steps(

@@ -9,35 +9,47 @@ slices, which take the terms in turn.  By single columns, with one part:
     slice       0           1            2             3
     terms i     0, 4, ...   1, 5, ...    2, 6, ...     3, 7, ...
 
-At the end the slices are joined, in workgroup memory.  A second dispatch joins the parts,
-with an invocation for each column.
+Of fewer columns there are more slices: 25 slices of 10 lanes for 10 columns.  At the end the
+slices are joined, in workgroup memory.  A second dispatch joins the parts, in slices, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, final
 
-from kerngen.ir.nodes import Index, Reduce
-from kerngen.plan.size import ALWAYS, NEVER, Guard, Size, ceil_div
+from kerngen.ir.nodes import Reduce
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    Apply,
+    Guard,
+    Literal,
+    Size,
+    ceil_div,
+    maximum,
+    minimum,
+    quotient,
+)
 from kerngen.plan.tree import Scratch
-from kerngen.schedule.lowering.argmax import partial_type, whole_of
+from kerngen.schedule.lowering.argmax import partial_type, term_of
+from kerngen.schedule.lowering.blocks import Blocks, accumulate_blocks
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import (
-    Take,
+    finish_steps,
     into,
-    join,
     reduction_label,
     reduction_of,
     shared_array,
     value_bytes,
 )
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.identities import accumulate, identity, in_pairs
+from kerngen.schedule.lowering.identities import combine, identity
 from kerngen.schedule.lowering.ranges import terms_along
-from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs, write_steps
+from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs
 from kerngen.schedule.lowering.values import LANES, Value
-from kerngen.schedule.per_element import linear_group, start_invocation, unravel
+from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.sizes import (
     all_divisible,
@@ -52,7 +64,7 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 LANES_PER_GROUP: Final = 256
-"""The lanes of a workgroup of the first dispatch."""
+"""The lanes of a workgroup."""
 
 COLUMNS: Final = 64
 """How many columns a workgroup has: 64 lanes of one, or 16 lanes of a vector of four."""
@@ -60,14 +72,20 @@ COLUMNS: Final = 64
 PART: Final = 256
 """How many terms of a column make a part, while there are at most `MAX_PARTS`."""
 
-MAX_PARTS: Final = 256
+MAX_PARTS: Final = 512
 """The most parts of a column: longer columns have longer parts."""
 
-FINISH_SIZE: Final = 64
-"""The lanes of a workgroup of the second dispatch."""
+AT_ONCE: Final = {1: 8, LANES: 4}
+"""How many terms (vectors of four columns) a lane reads before it adds any, so that it waits once.
 
-AT_ONCE: Final = 4
-"""How many parts an invocation reads before it joins any, so that it waits once."""
+On an H200, the sums of 10 columns of 1,000,000 rows take 17 us, 21 with 4 of single columns.
+"""
+
+PARTS_AT_ONCE: Final = 4
+"""The same for the parts of a column."""
+
+FINISH_SLICES: Final = 32
+"""The most slices of the second dispatch."""
 
 
 def lower_columnwise(task: Task) -> Iterator[Variant]:
@@ -108,145 +126,210 @@ def _variant(task: Task, name: str, when: Guard, first: DispatchShader) -> Varia
 
 
 def split_of(task: Task) -> Split:
-    """Return how the terms of each column are cut into parts for workgroups."""
-    return Split(reduction_of(task).indices[:1], PART, MAX_PARTS)
+    """Return how the terms of each column are cut into parts for workgroups.
+
+    Of fewer than `COLUMNS` columns, a part has more terms of each.
+    """
+    columns = minimum(maximum(extent_size(task.domain[-1].extent), 1), COLUMNS)
+    terms = quotient(PART * COLUMNS, columns)
+    return Split(reduction_of(task).indices[:1], terms, MAX_PARTS)
+
+
+def _write_count(shader: ShaderBuilder, body: list[t.Stmt], split: Split) -> t.Ident:
+    """Write the number of parts, behind that of a part's terms if it depends on sizes."""
+    named = dict[Size, t.Expr]()
+    if isinstance(split.size, Apply):
+        terms = to_wgsl(split.size, shader)
+        named[split.size] = shader.let(body, "terms", terms)
+    return shader.let(body, "count", to_wgsl(split.count, shader, named))
+
+
+# The slices of a workgroup
+
+
+@final
+@dataclass(frozen=True)
+class Slices:
+    """How the lanes of a workgroup lie: `count` slices of `across` neighbouring lanes each.
+
+    Lanes beyond them, as the last of 256 where 5 are across, belong to no slice.
+    """
+
+    shader: ShaderBuilder
+    across: t.Operand
+    count: t.Operand
+    own: t.Ident
+
+    @classmethod
+    def lay(
+        cls,
+        shader: ShaderBuilder,
+        body: list[t.Stmt],
+        across: Size,
+        named: Mapping[Size, t.Expr] | None = None,
+    ) -> Slices:
+        """Write how many lanes a slice has, and the number of this lane's slice.
+
+        `named` has variables of the shader for some sizes.
+        """
+        lanes, count = (
+            to_wgsl(size, shader, named)
+            for size in (across, quotient(LANES_PER_GROUP, across))
+        )
+        if not isinstance(across, Literal):
+            lanes = shader.let(body, "across", lanes)
+            count = shader.let(body, "slices", t.u32(LANES_PER_GROUP) // lanes)
+        own = shader.let(body, "slice", shader.lane // lanes)
+        return cls(shader, lanes, count, own)
+
+    @property
+    def place(self) -> t.Expr:
+        """The place of a lane in its slice."""
+        return self.shader.lane % self.across
+
+    def join(
+        self, reduce: Reduce, total: t.Expr, width: int
+    ) -> tuple[t.Expr, list[t.Stmt]]:
+        """Return the array in workgroup memory whose first elements have the joined totals.
+
+        Behind it are the statements that join them, in a tree with a barrier for each step:
+
+            for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+                let half = (held + 1u) >> 1u;
+                if (slice + half < held) { partial[lane] += partial[lane + half * across]; }
+                workgroupBarrier();
+            }
+        """
+        shader = self.shader
+        held, half = (t.Ident(shader.name(name, "join")) for name in ("held", "half"))
+        partial = shared_array(shader, reduce, LANES_PER_GROUP, width)
+        lane, more = shader.lane, (held + 1) // 2
+        other = partial[lane + half * self.across]
+        merge = t.Assign(partial[lane], combine(reduce.kind, partial[lane], other))
+        step = (
+            t.Let(half.name, more),
+            t.If(self.own + half < held, (merge,)),
+            t.BARRIER,
+        )
+        again = t.Assign(held, more)
+        loop = t.For(held.name, t.lift(self.count), held > 1, again, step)
+        return partial, [t.Assign(partial[lane], total), t.BARRIER, loop]
 
 
 # The first dispatch
 
 
 def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
-    """Return the first shader: a workgroup has a part of 64 columns.
+    """Return the first shader: a workgroup has a part of 64 columns, or of all if fewer.
 
-    In WGSL, for `y[j] = sum[i] x[i, j]` by single columns:
+    In WGSL, for `y[j] = sum[i] x[i, j]` by single columns, but for the terms read at once:
 
         let count = ...; let blocks = ...;              // parts; blocks of 64 columns
         let group = workgroup.y * grid.x + workgroup.x;
-        let slice = lane / 64u;
-        let j = group % blocks * 64u + lane % 64u;
+        let across = min(u.n, 64u);
+        let slices = 256u / across;
+        let slice = lane / across;
+        let j = group % blocks * 64u + lane % across;
         var y_sum = 0.0;
-        for (var i = (group / blocks) * 4u + slice; i < u.m; i += count * 4u) {
+        for (var i = (group / blocks) * slices + slice; i < u.m; i += count * slices) {
             y_sum += x[i * u.n + j];
         }
     """
-    # A workgroup's lanes: `across` lanes for 64 columns, in as many slices as are left.
     width = LANES if names else 1
-    across = COLUMNS // width
-    slices = LANES_PER_GROUP // across
     reduce, split = reduction_of(task), split_of(task)
     *outer, column = task.domain
     wide = names | {task.scratch_name("parts")} if names else names
     shader = ShaderBuilder(task, dict.fromkeys(wide, LANES))
-    count, group, blocks, slice_ = (
-        t.Ident(shader.fresh(name)) for name in ("count", "group", "blocks", "slice")
-    )
-    columns = ceil_div(extent_size(column.extent), COLUMNS)
-    body: list[t.Stmt] = [
-        t.Let(count.name, to_wgsl(split.count, shader)),
-        t.Let(blocks.name, to_wgsl(columns, shader)),
-        t.Let(group.name, linear_group(shader)),
-        t.If(
-            group >= shader.size(tuple(outer)) * count * blocks,
-            (t.Return(),),
-        ),
-        t.Let(slice_.name, shader.lane // across),
-    ]
+    length = extent_size(column.extent)
+    columns = ceil_div(length, COLUMNS)
+    across = minimum(ceil_div(length, width), COLUMNS // width)
+    body: list[t.Stmt] = []
+    count = _write_count(shader, body, split)
+    blocks = shader.let(body, "blocks", to_wgsl(columns, shader))
+    group = shader.let(body, "group", linear_group(shader))
+    groups = shader.size(tuple(outer)) * count * blocks
+    body.append(t.If(group >= groups, (t.Return(),)))
+    slices = Slices.lay(shader, body, across)
     # The workgroup's number is outer row, part, block of columns, from high to low.
     line = group // blocks
     row, part = (line // count, line % count) if outer else (t.ZERO, line)
     at = unravel(shader, body, tuple(outer), row)
-    first = group % blocks * COLUMNS + shader.lane % across * width
     at[column] = t.Ident(shader.name(column.name))
+    first = group % blocks * COLUMNS + slices.place * width
     body.append(t.Let(shader.name(column.name), first))
     vector = column if names else None
     lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
-    step = part * slices + slice_, count * slices
-    _join_slices(lowerer, reduce, column, (slice_, slices), step, line)
+    # Lanes past the last column have no terms, but take part in the barriers.
+    extent = shader.extent(column.extent)
+    inside = t.all_of(at[column] < extent, slices.own < slices.count)
+    total = _own_terms(lowerer, reduce, (part, count), slices, inside)
+    partial, joined = slices.join(reduce, total, width)
+    parts = shader.scratch("parts", partial_type(reduce), written=True)
+    store = parts.store((line * extent + at[column]) // width, partial[shader.lane])
+    first_slice = t.all_of(slices.own.equals(0), at[column] < extent)
+    body += [*joined, t.If(first_slice, (store,))]
     return shader.finish(
         body,
         groups=domain_size(outer) * split.count * columns,
         workgroup_size=LANES_PER_GROUP,
-        summary=(
-            f"first of two dispatches: a part of {COLUMNS} columns per workgroup, "
-            f"in {slices} slices."
-        ),
+        summary=f"first of two dispatches: a part of {COLUMNS} columns per workgroup.",
         variant="" if names else "edge",
-        trips=loop_trips(task, {reduce: slice_trips(task, slices)}),
+        trips=loop_trips(task, {reduce: _slice_trips(task, across)}),
     )
 
 
-def _join_slices(
-    lowerer: Lowerer,
-    reduce: Reduce,
-    column: Index,
-    slice_: tuple[t.Expr, int],
-    step: tuple[t.Expr, t.Expr],
-    line: t.Expr,
-) -> None:
-    """Write the loop of a slice, and the join of the slices, whose total the first one stores.
-
-    `slice_` is the lane's slice, and the number of slices; `step` its first term, and the
-    distance to the next; `line` the number of the row of `parts` that has the total.
-    """
-    shader, width = lowerer.shader, LANES if lowerer.vector else 1
-    # Lanes past the last column have no terms, but take part in the barriers.
-    (own, slices), extent = slice_, shader.extent(column.extent)
-    at, lane = lowerer.at[column], shader.lane
-    shared = shared_array(shader, reduce, LANES_PER_GROUP, width)
-    inside, across = at < extent, LANES_PER_GROUP // slices
-    total = _accumulate(lowerer, reduce, *step, inside)
-    block = lowerer.block
-    block += [
-        t.Assign(shared[lane], total),
-        *join(shader, reduce.kind, shared, count=slices, position=own, stride=across),
-    ]
-    parts = shader.scratch("parts", partial_type(reduce), written=True)
-    store = parts.store((line * extent + at) // width, shared[lane])
-    block.append(t.If(t.all_of(own.equals(0), inside), (store,)))
-
-
-def slice_trips(task: Task, slices: int) -> Size:
+def _slice_trips(task: Task, across: Size) -> Size:
     """Return how many turns the loops of one slice take."""
     first, *rest = reduction_of(task).indices
+    slices = quotient(LANES_PER_GROUP, maximum(across, 1))
     own = ceil_div(extent_size(first.extent), split_of(task).count * slices)
     return nested_trips(own, tuple(rest))
 
 
-def _accumulate(
+def _own_terms(
     lowerer: Lowerer,
     reduce: Reduce,
-    start: t.Expr,
-    stride: t.Expr,
+    parts: tuple[t.Expr, t.Expr],
+    slices: Slices,
     inside: t.Expr,
 ) -> t.Ident:
-    """Write a lane's loop over every `stride`-th term from `start` on; return its total."""
-    width = LANES if lowerer.vector else 1
-    total = t.Ident(lowerer.shader.fresh(f"{lowerer.label}_{reduce.kind}"))
-    loop = slice_loop(lowerer, reduce, into(total, reduce, width), start, stride)
-    zero = identity(lowerer.shader, reduce.kind, reduce.type, width)
-    lowerer.block.extend([t.Var(total.name, zero), t.If(inside, (loop,))])
-    return total
+    """Write a lane's loop over its terms, if it is `inside`; return the variable of its total.
 
-
-def slice_loop(
-    lowerer: Lowerer,
-    reduce: Reduce,
-    take: Take,
-    start: t.Expr,
-    stride: t.Expr,
-) -> t.Stmt:
-    """Return the loop over the terms of a slice: every `stride`-th one from `start` on.
-
-    `take` appends the statements that add a term, at a lowerer inside of the loop.
+    `parts` has the number of the workgroup's part, and the number of parts.
     """
-    shader = lowerer.shader
-    first, *rest = reduce.indices
+    shader, width = lowerer.shader, LANES if lowerer.vector else 1
+    (part, count), (first, *rest) = parts, reduce.indices
     counter = t.Ident(shader.name(first.name))
-    inner = lowerer.nested({first: counter, **lowerer.counters(tuple(rest))})
-    take(inner)
-    body = lowerer.serial_loops(tuple(rest), inner.block)
+    total = t.Ident(shader.fresh(f"{lowerer.label}_{reduce.kind}"))
     along = terms_along(lowerer, reduce, first)
-    return t.count_up(counter.name, along.begin + start, along.end, stride, *body)
+
+    def term(at: t.Ident, block: list[t.Stmt]) -> t.Expr:
+        inner = replace(lowerer.nested({first: at}), block=block)
+        return term_of(inner, reduce, wide=width > 1)
+
+    # With further indices a turn is a loop of its own: it takes one term of the first.
+    at_once = 1 if rest else AT_ONCE[width]
+    begin = part * slices.count * at_once + slices.own
+    blocks = Blocks(
+        counter.name,
+        start=along.begin + begin,
+        end=along.end,
+        step=slices.count,
+        turn=count * slices.count * at_once,
+        at_once=at_once,
+    )
+    if not rest:
+        reduced = reduce.kind, reduce.type, width
+        start, loop = accumulate_blocks(shader, total, reduced, blocks, term)
+    else:
+        inner = lowerer.nested({first: counter, **lowerer.counters(tuple(rest))})
+        into(total, reduce, width)(inner)
+        turn = lowerer.serial_loops(tuple(rest), inner.block)
+        zero = identity(shader, reduce.kind, reduce.type, width)
+        start = t.Var(total.name, zero)
+        loop = t.count_up(counter.name, blocks.start, blocks.end, blocks.turn, *turn)
+    lowerer.block.extend([start, t.If(inside, (loop,))])
+    return total
 
 
 # The second dispatch
@@ -255,48 +338,64 @@ def slice_loop(
 def finish_shader(task: Task, split: Split) -> DispatchShader:
     """Return the second shader: it joins a column's parts and does the stage's steps.
 
-    In WGSL:
+    In WGSL, but for the parts read at once, and the join of the slices:
 
-        for (var part = 0u; part < count / 4u * 4u; part += 4u) {
-            total += parts[...] + parts[...] + (parts[...] + parts[...]);
+        for (var part = slice; part < count; part += slices) {
+            total += parts[first + part * u.n];
         }
-        for (var part = count / 4u * 4u; part < count; part++) { total += parts[...]; }
     """
     reduce = reduction_of(task)
-    shader = ShaderBuilder(task, {})
-    body, element = start_invocation(shader, FINISH_SIZE, shader.size(task.domain))
-    at = unravel(shader, body, task.domain, element)
+    shader, body = ShaderBuilder(task, {}), list[t.Stmt]()
     *outer, column = task.domain
-    count, first, total, part = (
-        t.Ident(shader.fresh(name)) for name in ("count", "first", "total", "part")
+    count = _write_count(shader, body, split)
+    across = _finish_across(split)
+    slices = Slices.lay(shader, body, across, {split.count: count})
+    element = linear_group(shader) * slices.across + slices.place
+    element = shader.let(body, "element", element)
+    at = unravel(shader, body, task.domain, element)
+    first, total, part = (
+        t.Ident(shader.fresh(name)) for name in ("first", "total", "part")
     )
     # The parts of a column lie a row of columns apart: parts[row][part][column].
     columns = shader.extent(column.extent)
     row = element // columns if outer else t.ZERO
     parts = shader.scratch("parts", partial_type(reduce), written=False)
-    in_fours = count // AT_ONCE * AT_ONCE
+    body.append(t.Let(first.name, row * count * columns + at[column]))
+    blocks = Blocks(
+        part.name,
+        start=slices.own,
+        end=count,
+        step=slices.count,
+        turn=t.lift(slices.count) * PARTS_AT_ONCE,
+        at_once=PARTS_AT_ONCE,
+    )
 
-    def take(several: int) -> t.Stmt:
-        values = [
-            parts.load(first + (part + number) * columns) for number in range(several)
-        ]
-        return accumulate(reduce.kind, total, in_pairs(reduce.kind, values))
+    def read(at: t.Ident, _: list[t.Stmt]) -> t.Expr:
+        return parts.load(first + at * columns)
 
-    body += [
-        t.Let(count.name, to_wgsl(split.count, shader)),
-        t.Let(first.name, row * count * columns + at[column]),
-        t.Var(total.name, identity(shader, reduce.kind, reduce.type)),
-        t.count_up(part.name, 0, in_fours, AT_ONCE, take(AT_ONCE)),
-        t.count_up(part.name, in_fours, count, 1, take(1)),
-    ]
+    reduced = reduce.kind, partial_type(reduce), 1
+    start, loop = accumulate_blocks(shader, total, reduced, blocks, read)
+    exists = element < shader.size(task.domain)
+    inside = t.all_of(exists, slices.own < slices.count)
+    partial, joined = slices.join(reduce, total, 1)
+    body += [start, t.If(inside, (loop,)), *joined]
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
-    lowerer.reduced[reduce] = whole_of(reduce, Value(total))
-    write_steps(lowerer, task.stage)
+    only = t.all_of(slices.own.equals(0), exists)
+    finish_steps(lowerer, task, reduce, Value(partial[shader.lane]), only)
     return shader.finish(
         body,
-        groups=ceil_div(domain_size(task.domain), FINISH_SIZE),
-        workgroup_size=FINISH_SIZE,
+        groups=ceil_div(domain_size(task.domain), across),
+        workgroup_size=LANES_PER_GROUP,
         summary="second of two dispatches: the parts together.",
         variant="finish",
         trips=loop_trips(task, {reduce: split.count}),
     )
+
+
+def _finish_across(split: Split) -> Size:
+    """Return how many columns a workgroup of the second dispatch has: 256 down to 8.
+
+    A slice is to have `PARTS_AT_ONCE` parts of each, so that it waits for memory once.
+    """
+    slices = minimum(ceil_div(split.count, PARTS_AT_ONCE), FINISH_SLICES)
+    return quotient(LANES_PER_GROUP, slices)

@@ -28,7 +28,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.t + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.t + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.e + 63u) >> 6u;
     if (group >= u.b * u.h * u.s * count * column_blocks) {
         return;
@@ -67,33 +67,60 @@ fn main(
 
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 // Also run for grouped_query_attention_kept, stage y: gemv.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.b * u.h * u.s * u.e) {
-        return;
-    }
+    let count = min(max((u.t + 511u) >> 9u, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
     let n = element / u.e / u.s / u.h;
     let g = element / u.e / u.s % u.h;
     let i = element / u.e % u.s;
     let c = element % u.e;
-    let count = min(max((u.t + 511u) >> 9u, 1u), 256u);
     let first = element / u.e * count * u.e + c;
     var total_ = 0.0;
-    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
-        total_ += parts_finish[first + part * u.e] + parts_finish[first + (part + 1u) * u.e] + (parts_finish[first + (part + 2u) * u.e] + parts_finish[first + (part + 3u) * u.e]);
+    if (element < u.b * u.h * u.s * u.e && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.e];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.e];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.e];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.e];
+            }
+            total_ += term + term1 + (term2 + term3);
+        }
     }
-    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
-        total_ += parts_finish[first + part * u.e];
+    partial_finish[lane] = total_;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
     }
-    y[((n * u.h + g) * u.s + i) * u.e + c] = total_;
+    if (slice == 0u && element < u.b * u.h * u.s * u.e) {
+        y[((n * u.h + g) * u.s + i) * u.e + c] = partial_finish[lane];
+    }
 }
 
 @group(0) @binding(2) var<storage, read> weight_columns: array<f32>;
@@ -107,7 +134,7 @@ fn columns(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.t + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.t + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.e + 63u) >> 6u;
     if (group >= u.b * u.h * u.s * count * column_blocks) {
         return;
@@ -151,7 +178,6 @@ fn columns(
 
 @group(0) @binding(1) var<storage, read> v_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 256>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
 // Also run for grouped_query_attention_kept, stage y: gemv.
@@ -162,7 +188,7 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.t + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.t + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.e + 63u) >> 6u;
     if (group >= u.b * u.h * u.s * count * column_blocks) {
         return;
@@ -192,13 +218,13 @@ fn edge(
             y_sum += weight_columns[((n * u.h + g) * u.s + i) * u.t + j] * right;
         }
     }
-    partial_edge[lane] = y_sum;
+    partial_finish[lane] = y_sum;
     workgroupBarrier();
     if (slice < 1u && c < u.e) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_edge[own + other * 64u] + partial_edge[own + (other + 1u) * 64u] + (partial_edge[own + (other + 2u) * 64u] + partial_edge[own + (other + 3u) * 64u]);
+            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
         }
         parts_edge[(((n * u.h + g) * u.s + i) * count + part) * u.e + c] = joined;
     }

@@ -23,13 +23,13 @@ struct Uniform {
 // One invocation per element.
 // Also run for grouped_query_attention_backward, stage row_numbers: flash_tile32x128x128_micro4x8.
 // Also run for grouped_query_attention_backward, stage row_numbers: flash_tile64x64x128_micro8x4_depth8x16.
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 128u + lane;
     if (element >= u.b * u.h * u.s) {
         return;
     }

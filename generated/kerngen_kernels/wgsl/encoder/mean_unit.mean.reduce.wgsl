@@ -14,34 +14,54 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> partial: array<vec4f, 256>;
 
-// First of two dispatches: a part of 64 columns per workgroup, in 16 slices.
+// First of two dispatches: a part of 64 columns per workgroup.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count_ = min(max((u.s + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count_ = min(max((u.s + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.d + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.b * count_ * blocks) {
         return;
     }
-    let slice = lane >> 4u;
+    let across = min((u.d + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
     let n = group / blocks / count_;
-    let j = group % blocks * 64u + (lane & 15u) * 4u;
+    let j = group % blocks * 64u + lane % across * 4u;
     let i_end = min(count[n], u.s);
     var mean_sum = vec4f(0.0);
-    if (j < u.d) {
-        for (var i = group / blocks % count_ * 16u + slice; i < i_end; i += count_ * 16u) {
-            mean_sum += select(vec4f(0.0), x[((n * u.s + i) * u.d + j) >> 2u], u32(i32(i)) < count[n]);
+    if (j < u.d && slice < slices) {
+        for (var i = group / blocks % count_ * slices * 4u + slice; i < i_end; i += count_ * slices * 4u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let term = select(vec4f(0.0), x[((n * u.s + i) * u.d + j) >> 2u], u32(i32(i)) < count[n]);
+            var term1 = vec4f(0.0);
+            if (i1 < i_end) {
+                term1 = select(vec4f(0.0), x[((n * u.s + i1) * u.d + j) >> 2u], u32(i32(i1)) < count[n]);
+            }
+            var term2 = vec4f(0.0);
+            if (i2 < i_end) {
+                term2 = select(vec4f(0.0), x[((n * u.s + i2) * u.d + j) >> 2u], u32(i32(i2)) < count[n]);
+            }
+            var term3 = vec4f(0.0);
+            if (i3 < i_end) {
+                term3 = select(vec4f(0.0), x[((n * u.s + i3) * u.d + j) >> 2u], u32(i32(i3)) < count[n]);
+            }
+            mean_sum += term + term1 + (term2 + term3);
         }
     }
     partial[lane] = mean_sum;
     workgroupBarrier();
-    for (var half = 8u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 16u];
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
         }
         workgroupBarrier();
     }
@@ -53,68 +73,135 @@ fn main(
 @group(0) @binding(1) var<storage, read> count_finish: array<u32>;
 @group(0) @binding(2) var<storage, read_write> mean: array<f32>;
 @group(0) @binding(3) var<storage, read> parts_finish: array<f32>;
+var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.b * u.d) {
-        return;
-    }
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count_ = min(max((u.s + terms - 1u) / terms, 1u), 512u);
+    let across = 256u / min((count_ + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
     let n = element / u.d;
     let j = element % u.d;
-    let count_ = min(max((u.s + 255u) >> 8u, 1u), 256u);
     let first = element / u.d * count_ * u.d + j;
     var total = 0.0;
-    for (var part = 0u; part < (count_ >> 2u) * 4u; part += 4u) {
-        total += parts_finish[first + part * u.d] + parts_finish[first + (part + 1u) * u.d] + (parts_finish[first + (part + 2u) * u.d] + parts_finish[first + (part + 3u) * u.d]);
+    if (element < u.b * u.d && slice < slices) {
+        for (var part = slice; part < count_; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.d];
+            var term1 = 0.0;
+            if (part1 < count_) {
+                term1 = parts_finish[first + part1 * u.d];
+            }
+            var term2 = 0.0;
+            if (part2 < count_) {
+                term2 = parts_finish[first + part2 * u.d];
+            }
+            var term3 = 0.0;
+            if (part3 < count_) {
+                term3 = parts_finish[first + part3 * u.d];
+            }
+            total += term + term1 + (term2 + term3);
+        }
     }
-    for (var part = (count_ >> 2u) * 4u; part < count_; part += 1u) {
-        total += parts_finish[first + part * u.d];
+    partial_finish[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
     }
-    mean[n * u.d + j] = total / f32(count_finish[n]);
+    if (slice == 0u && element < u.b * u.d) {
+        mean[n * u.d + j] = partial_finish[lane] / f32(count_finish[n]);
+    }
 }
 
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 256>;
 
-// First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
+// First of two dispatches: a part of 64 columns per workgroup.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count_ = min(max((u.s + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count_ = min(max((u.s + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.d + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.b * count_ * blocks) {
         return;
     }
-    let slice = lane >> 6u;
+    let across = min(u.d, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
     let n = group / blocks / count_;
-    let j = group % blocks * 64u + (lane & 63u);
+    let j = group % blocks * 64u + lane % across;
     let i_end = min(count[n], u.s);
     var mean_sum = 0.0;
-    if (j < u.d) {
-        for (var i = group / blocks % count_ * 4u + slice; i < i_end; i += count_ * 4u) {
-            mean_sum += select(0.0, x_edge[(n * u.s + i) * u.d + j], u32(i32(i)) < count[n]);
+    if (j < u.d && slice < slices) {
+        for (var i = group / blocks % count_ * slices * 8u + slice; i < i_end; i += count_ * slices * 8u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let i4 = i + slices * 4u;
+            let i5 = i + slices * 5u;
+            let i6 = i + slices * 6u;
+            let i7 = i + slices * 7u;
+            let term = select(0.0, x_edge[(n * u.s + i) * u.d + j], u32(i32(i)) < count[n]);
+            var term1 = 0.0;
+            if (i1 < i_end) {
+                term1 = select(0.0, x_edge[(n * u.s + i1) * u.d + j], u32(i32(i1)) < count[n]);
+            }
+            var term2 = 0.0;
+            if (i2 < i_end) {
+                term2 = select(0.0, x_edge[(n * u.s + i2) * u.d + j], u32(i32(i2)) < count[n]);
+            }
+            var term3 = 0.0;
+            if (i3 < i_end) {
+                term3 = select(0.0, x_edge[(n * u.s + i3) * u.d + j], u32(i32(i3)) < count[n]);
+            }
+            var term4 = 0.0;
+            if (i4 < i_end) {
+                term4 = select(0.0, x_edge[(n * u.s + i4) * u.d + j], u32(i32(i4)) < count[n]);
+            }
+            var term5 = 0.0;
+            if (i5 < i_end) {
+                term5 = select(0.0, x_edge[(n * u.s + i5) * u.d + j], u32(i32(i5)) < count[n]);
+            }
+            var term6 = 0.0;
+            if (i6 < i_end) {
+                term6 = select(0.0, x_edge[(n * u.s + i6) * u.d + j], u32(i32(i6)) < count[n]);
+            }
+            var term7 = 0.0;
+            if (i7 < i_end) {
+                term7 = select(0.0, x_edge[(n * u.s + i7) * u.d + j], u32(i32(i7)) < count[n]);
+            }
+            mean_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
         }
     }
-    partial_edge[lane] = mean_sum;
+    partial_finish[lane] = mean_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial_edge[lane] = partial_edge[lane] + partial_edge[lane + half * 64u];
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && j < u.d) {
-        parts_edge[group / blocks * u.d + j] = partial_edge[lane];
+        parts_edge[group / blocks * u.d + j] = partial_finish[lane];
     }
 }

@@ -31,13 +31,13 @@ fn remainder(x: i32, y: i32) -> i32 {
 }
 
 // One invocation per element.
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 128u + lane;
     if (element >= u.b * u.c * u.h * u.w) {
         return;
     }

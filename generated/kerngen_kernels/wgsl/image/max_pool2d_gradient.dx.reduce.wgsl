@@ -37,27 +37,30 @@ fn remainder4(x: vec4i, y: vec4i) -> vec4i {
     return select(x - x / y * y, vec4i(0), y == vec4i(0));
 }
 
-// First of two dispatches: a part of 64 columns per workgroup, in 16 slices.
+// First of two dispatches: a part of 64 columns per workgroup.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.size_length + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.w, 1u), 64u);
+    let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.w + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.b * u.c * u.h * count * blocks) {
         return;
     }
-    let slice = lane >> 4u;
+    let across = min((u.w + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
     let n = group / blocks / count / u.h / u.c;
     let q = group / blocks / count / u.h % u.c;
     let i = group / blocks / count % u.h;
-    let j = group % blocks * 64u + (lane & 15u) * 4u;
+    let j = group % blocks * 64u + lane % across * 4u;
     var dx_sum = vec4f(0.0);
-    if (j < u.w) {
-        for (var u_ = group / blocks % count * 16u + slice; u_ < u.size_length; u_ += count * 16u) {
+    if (j < u.w && slice < slices) {
+        for (var u_ = group / blocks % count * slices + slice; u_ < u.size_length; u_ += count * slices) {
             for (var v = 0u; v < u.size_length; v += 1u) {
                 let y_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
                 let dy_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
@@ -68,9 +71,10 @@ fn main(
     }
     partial[lane] = dx_sum;
     workgroupBarrier();
-    for (var half = 8u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 16u];
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
         }
         workgroupBarrier();
     }
@@ -81,73 +85,104 @@ fn main(
 
 @group(0) @binding(1) var<storage, read_write> dx: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.b * u.c * u.h * u.w) {
-        return;
-    }
+    let terms = 16384u / min(max(u.w, 1u), 64u);
+    let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
     let n = element / u.w / u.h / u.c;
     let q = element / u.w / u.h % u.c;
     let i = element / u.w % u.h;
     let j = element % u.w;
-    let count = min(max((u.size_length + 255u) >> 8u, 1u), 256u);
     let first = element / u.w * count * u.w + j;
     var total = 0.0;
-    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
-        total += parts_finish[first + part * u.w] + parts_finish[first + (part + 1u) * u.w] + (parts_finish[first + (part + 2u) * u.w] + parts_finish[first + (part + 3u) * u.w]);
+    if (element < u.b * u.c * u.h * u.w && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.w];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.w];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.w];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.w];
+            }
+            total += term + term1 + (term2 + term3);
+        }
     }
-    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
-        total += parts_finish[first + part * u.w];
+    partial_finish[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
     }
-    dx[((n * u.c + q) * u.h + i) * u.w + j] = total;
+    if (slice == 0u && element < u.b * u.c * u.h * u.w) {
+        dx[((n * u.c + q) * u.h + i) * u.w + j] = partial_finish[lane];
+    }
 }
 
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(5) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 256>;
 
-// First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
+// First of two dispatches: a part of 64 columns per workgroup.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.size_length + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.w, 1u), 64u);
+    let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.w + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.b * u.c * u.h * count * blocks) {
         return;
     }
-    let slice = lane >> 6u;
+    let across = min(u.w, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
     let n = group / blocks / count / u.h / u.c;
     let q = group / blocks / count / u.h % u.c;
     let i = group / blocks / count % u.h;
-    let j = group % blocks * 64u + (lane & 63u);
+    let j = group % blocks * 64u + lane % across;
     var dx_sum = 0.0;
-    if (j < u.w) {
-        for (var u_ = group / blocks % count * 4u + slice; u_ < u.size_length; u_ += count * 4u) {
+    if (j < u.w && slice < slices) {
+        for (var u_ = group / blocks % count * slices + slice; u_ < u.size_length; u_ += count * slices) {
             for (var v = 0u; v < u.size_length; v += 1u) {
                 dx_sum += select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
             }
         }
     }
-    partial_edge[lane] = dx_sum;
+    partial_finish[lane] = dx_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial_edge[lane] = partial_edge[lane] + partial_edge[lane + half * 64u];
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && j < u.w) {
-        parts_edge[group / blocks * u.w + j] = partial_edge[lane];
+        parts_edge[group / blocks * u.w + j] = partial_finish[lane];
     }
 }

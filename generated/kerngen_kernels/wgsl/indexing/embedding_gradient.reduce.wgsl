@@ -15,33 +15,53 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> partial: array<vec4f, 256>;
 
-// First of two dispatches: a part of 64 columns per workgroup, in 16 slices.
+// First of two dispatches: a part of 64 columns per workgroup.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.n + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count = min(max((u.n + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.d + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.v_len_length * count * blocks) {
         return;
     }
-    let slice = lane >> 4u;
+    let across = min((u.d + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
     let i = group / blocks / count;
-    let j = group % blocks * 64u + (lane & 15u) * 4u;
+    let j = group % blocks * 64u + lane % across * 4u;
     var dtable_sum = vec4f(0.0);
-    if (j < u.d) {
-        for (var k = group / blocks % count * 16u + slice; k < u.n; k += count * 16u) {
-            dtable_sum += select(vec4f(0.0), dy[(k * u.d + j) >> 2u], min(ids[k], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+    if (j < u.d && slice < slices) {
+        for (var k = group / blocks % count * slices * 4u + slice; k < u.n; k += count * slices * 4u) {
+            let k1 = k + slices;
+            let k2 = k + slices * 2u;
+            let k3 = k + slices * 3u;
+            let term = select(vec4f(0.0), dy[(k * u.d + j) >> 2u], min(ids[k], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            var term1 = vec4f(0.0);
+            if (k1 < u.n) {
+                term1 = select(vec4f(0.0), dy[(k1 * u.d + j) >> 2u], min(ids[k1], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            var term2 = vec4f(0.0);
+            if (k2 < u.n) {
+                term2 = select(vec4f(0.0), dy[(k2 * u.d + j) >> 2u], min(ids[k2], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            var term3 = vec4f(0.0);
+            if (k3 < u.n) {
+                term3 = select(vec4f(0.0), dy[(k3 * u.d + j) >> 2u], min(ids[k3], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            dtable_sum += term + term1 + (term2 + term3);
         }
     }
     partial[lane] = dtable_sum;
     workgroupBarrier();
-    for (var half = 8u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 16u];
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
         }
         workgroupBarrier();
     }
@@ -52,67 +72,134 @@ fn main(
 
 @group(0) @binding(1) var<storage, read_write> dtable: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.v_len_length * u.d) {
-        return;
-    }
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count = min(max((u.n + terms - 1u) / terms, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
     let i = element / u.d;
     let j = element % u.d;
-    let count = min(max((u.n + 255u) >> 8u, 1u), 256u);
     let first = element / u.d * count * u.d + j;
     var total = 0.0;
-    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
-        total += parts_finish[first + part * u.d] + parts_finish[first + (part + 1u) * u.d] + (parts_finish[first + (part + 2u) * u.d] + parts_finish[first + (part + 3u) * u.d]);
+    if (element < u.v_len_length * u.d && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.d];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.d];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.d];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.d];
+            }
+            total += term + term1 + (term2 + term3);
+        }
     }
-    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
-        total += parts_finish[first + part * u.d];
+    partial_finish[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
     }
-    dtable[i * u.d + j] = total;
+    if (slice == 0u && element < u.v_len_length * u.d) {
+        dtable[i * u.d + j] = partial_finish[lane];
+    }
 }
 
 @group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 256>;
 
-// First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
+// First of two dispatches: a part of 64 columns per workgroup.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.n + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count = min(max((u.n + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.d + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.v_len_length * count * blocks) {
         return;
     }
-    let slice = lane >> 6u;
+    let across = min(u.d, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
     let i = group / blocks / count;
-    let j = group % blocks * 64u + (lane & 63u);
+    let j = group % blocks * 64u + lane % across;
     var dtable_sum = 0.0;
-    if (j < u.d) {
-        for (var k = group / blocks % count * 4u + slice; k < u.n; k += count * 4u) {
-            dtable_sum += select(0.0, dy_edge[k * u.d + j], min(ids[k], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+    if (j < u.d && slice < slices) {
+        for (var k = group / blocks % count * slices * 8u + slice; k < u.n; k += count * slices * 8u) {
+            let k1 = k + slices;
+            let k2 = k + slices * 2u;
+            let k3 = k + slices * 3u;
+            let k4 = k + slices * 4u;
+            let k5 = k + slices * 5u;
+            let k6 = k + slices * 6u;
+            let k7 = k + slices * 7u;
+            let term = select(0.0, dy_edge[k * u.d + j], min(ids[k], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            var term1 = 0.0;
+            if (k1 < u.n) {
+                term1 = select(0.0, dy_edge[k1 * u.d + j], min(ids[k1], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            var term2 = 0.0;
+            if (k2 < u.n) {
+                term2 = select(0.0, dy_edge[k2 * u.d + j], min(ids[k2], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            var term3 = 0.0;
+            if (k3 < u.n) {
+                term3 = select(0.0, dy_edge[k3 * u.d + j], min(ids[k3], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            var term4 = 0.0;
+            if (k4 < u.n) {
+                term4 = select(0.0, dy_edge[k4 * u.d + j], min(ids[k4], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            var term5 = 0.0;
+            if (k5 < u.n) {
+                term5 = select(0.0, dy_edge[k5 * u.d + j], min(ids[k5], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            var term6 = 0.0;
+            if (k6 < u.n) {
+                term6 = select(0.0, dy_edge[k6 * u.d + j], min(ids[k6], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            var term7 = 0.0;
+            if (k7 < u.n) {
+                term7 = select(0.0, dy_edge[k7 * u.d + j], min(ids[k7], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            dtable_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
         }
     }
-    partial_edge[lane] = dtable_sum;
+    partial_finish[lane] = dtable_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial_edge[lane] = partial_edge[lane] + partial_edge[lane + half * 64u];
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && j < u.d) {
-        parts_edge[group / blocks * u.d + j] = partial_edge[lane];
+        parts_edge[group / blocks * u.d + j] = partial_finish[lane];
     }
 }

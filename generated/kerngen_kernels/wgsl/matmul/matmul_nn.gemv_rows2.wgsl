@@ -24,7 +24,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.k + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     let blocks = (u.m + 1u) >> 1u;
     if (group >= count * column_blocks * blocks) {
@@ -82,7 +82,7 @@ fn columns(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.k + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     let blocks = (u.m + 1u) >> 1u;
     if (group >= count * column_blocks * blocks) {
@@ -148,7 +148,7 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.k + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     let blocks = (u.m + 1u) >> 1u;
     if (group >= count * column_blocks * blocks) {

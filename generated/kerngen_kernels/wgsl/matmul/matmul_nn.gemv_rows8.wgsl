@@ -24,7 +24,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.k + 1023u) >> 10u, 1u), 256u);
+    let count = min(max((u.k + 1023u) >> 10u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     let blocks = (u.m + 7u) >> 3u;
     if (group >= count * column_blocks * blocks) {
@@ -143,7 +143,7 @@ fn columns(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.k + 1023u) >> 10u, 1u), 256u);
+    let count = min(max((u.k + 1023u) >> 10u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     let blocks = (u.m + 7u) >> 3u;
     if (group >= count * column_blocks * blocks) {
@@ -276,7 +276,7 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.k + 1023u) >> 10u, 1u), 256u);
+    let count = min(max((u.k + 1023u) >> 10u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     let blocks = (u.m + 7u) >> 3u;
     if (group >= count * column_blocks * blocks) {

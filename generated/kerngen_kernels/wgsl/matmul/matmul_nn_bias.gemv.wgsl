@@ -13,29 +13,56 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read> bias: array<f32>;
 @group(0) @binding(2) var<storage, read_write> c: array<f32>;
 @group(0) @binding(3) var<storage, read> parts: array<f32>;
+var<workgroup> partial: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 // Also run for matmul_nn_bias, stage c: gemv_rows2.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.m * u.n) {
-        return;
-    }
+    let count = min(max((u.k + 511u) >> 9u, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
     let i = element / u.n;
     let j = element % u.n;
-    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
     let first = element / u.n * count * u.n + j;
     var total = 0.0;
-    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
-        total += parts[first + part * u.n] + parts[first + (part + 1u) * u.n] + (parts[first + (part + 2u) * u.n] + parts[first + (part + 3u) * u.n]);
+    if (element < u.m * u.n && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts[first + part * u.n];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts[first + part1 * u.n];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts[first + part2 * u.n];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts[first + part3 * u.n];
+            }
+            total += term + term1 + (term2 + term3);
+        }
     }
-    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
-        total += parts[first + part * u.n];
+    partial[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
     }
-    c[i * u.n + j] = u.alpha * total + bias[j];
+    if (slice == 0u && element < u.m * u.n) {
+        c[i * u.n + j] = u.alpha * partial[lane] + bias[j];
+    }
 }

@@ -25,7 +25,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.k + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= u.m * count * column_blocks) {
         return;
@@ -63,6 +63,7 @@ fn main(
 const SQRT_HALF: f32 = 0.7071067811865476;
 @group(0) @binding(1) var<storage, read_write> c: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+var<workgroup> partial_finish: array<f32, 256>;
 
 // The error function: by x * p(x * x) up to 1, and from there by 1 - exp(-a * q(a)).
 fn erf(x: f32) -> f32 {
@@ -87,29 +88,55 @@ fn gelu(x: f32) -> f32 {
 }
 
 // Second of two dispatches: the parts together.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.m * u.n) {
-        return;
-    }
+    let count = min(max((u.k + 511u) >> 9u, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
     let i = element / u.n;
     let j = element % u.n;
-    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
     let first = element / u.n * count * u.n + j;
     var total = 0.0;
-    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
-        total += parts_finish[first + part * u.n] + parts_finish[first + (part + 1u) * u.n] + (parts_finish[first + (part + 2u) * u.n] + parts_finish[first + (part + 3u) * u.n]);
+    if (element < u.m * u.n && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.n];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.n];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.n];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.n];
+            }
+            total += term + term1 + (term2 + term3);
+        }
     }
-    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
-        total += parts_finish[first + part * u.n];
+    partial_finish[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
     }
-    let z = u.alpha * total;
-    c[i * u.n + j] = gelu(z);
+    if (slice == 0u && element < u.m * u.n) {
+        let z = u.alpha * partial_finish[lane];
+        c[i * u.n + j] = gelu(z);
+    }
 }
 
 @group(0) @binding(1) var<storage, read> a_columns: array<f32>;
@@ -123,7 +150,7 @@ fn columns(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.k + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= u.m * count * column_blocks) {
         return;
@@ -165,7 +192,6 @@ fn columns(
 
 @group(0) @binding(2) var<storage, read> b_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 256>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
 // Also run for matmul_nn_bias_gelu, stage c: gemv.
@@ -176,7 +202,7 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.k + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= u.m * count * column_blocks) {
         return;
@@ -204,13 +230,13 @@ fn edge(
             z_sum += a_columns[i * u.k + p] * right;
         }
     }
-    partial_edge[lane] = z_sum;
+    partial_finish[lane] = z_sum;
     workgroupBarrier();
     if (slice < 1u && j < u.n) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_edge[own + other * 64u] + partial_edge[own + (other + 1u) * 64u] + (partial_edge[own + (other + 2u) * 64u] + partial_edge[own + (other + 3u) * 64u]);
+            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
         }
         parts_edge[(i * count + part) * u.n + j] = joined;
     }

@@ -12,32 +12,52 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> partial: array<vec4f, 256>;
 
-// First of two dispatches: a part of 64 columns per workgroup, in 16 slices.
+// First of two dispatches: a part of 64 columns per workgroup.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.m + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.n, 1u), 64u);
+    let count = min(max((u.m + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.n + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= count * blocks) {
         return;
     }
-    let slice = lane >> 4u;
-    let j = group % blocks * 64u + (lane & 15u) * 4u;
+    let across = min((u.n + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let j = group % blocks * 64u + lane % across * 4u;
     var total_sum = vec4f(0.0);
-    if (j < u.n) {
-        for (var i = group / blocks * 16u + slice; i < u.m; i += count * 16u) {
-            total_sum += x[(i * u.n + j) >> 2u];
+    if (j < u.n && slice < slices) {
+        for (var i = group / blocks * slices * 4u + slice; i < u.m; i += count * slices * 4u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let term = x[(i * u.n + j) >> 2u];
+            var term1 = vec4f(0.0);
+            if (i1 < u.m) {
+                term1 = x[(i1 * u.n + j) >> 2u];
+            }
+            var term2 = vec4f(0.0);
+            if (i2 < u.m) {
+                term2 = x[(i2 * u.n + j) >> 2u];
+            }
+            var term3 = vec4f(0.0);
+            if (i3 < u.m) {
+                term3 = x[(i3 * u.n + j) >> 2u];
+            }
+            total_sum += term + term1 + (term2 + term3);
         }
     }
     partial[lane] = total_sum;
     workgroupBarrier();
-    for (var half = 8u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 16u];
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
         }
         workgroupBarrier();
     }
@@ -48,64 +68,131 @@ fn main(
 
 @group(0) @binding(1) var<storage, read_write> total: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.n) {
-        return;
-    }
-    let count = min(max((u.m + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.n, 1u), 64u);
+    let count = min(max((u.m + terms - 1u) / terms, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
     let first = element;
     var total_ = 0.0;
-    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
-        total_ += parts_finish[first + part * u.n] + parts_finish[first + (part + 1u) * u.n] + (parts_finish[first + (part + 2u) * u.n] + parts_finish[first + (part + 3u) * u.n]);
+    if (element < u.n && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.n];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.n];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.n];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.n];
+            }
+            total_ += term + term1 + (term2 + term3);
+        }
     }
-    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
-        total_ += parts_finish[first + part * u.n];
+    partial_finish[lane] = total_;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
     }
-    total[element] = total_;
+    if (slice == 0u && element < u.n) {
+        total[element] = partial_finish[lane];
+    }
 }
 
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 256>;
 
-// First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
+// First of two dispatches: a part of 64 columns per workgroup.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.m + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.n, 1u), 64u);
+    let count = min(max((u.m + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.n + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= count * blocks) {
         return;
     }
-    let slice = lane >> 6u;
-    let j = group % blocks * 64u + (lane & 63u);
+    let across = min(u.n, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let j = group % blocks * 64u + lane % across;
     var total_sum = 0.0;
-    if (j < u.n) {
-        for (var i = group / blocks * 4u + slice; i < u.m; i += count * 4u) {
-            total_sum += x_edge[i * u.n + j];
+    if (j < u.n && slice < slices) {
+        for (var i = group / blocks * slices * 8u + slice; i < u.m; i += count * slices * 8u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let i4 = i + slices * 4u;
+            let i5 = i + slices * 5u;
+            let i6 = i + slices * 6u;
+            let i7 = i + slices * 7u;
+            let term = x_edge[i * u.n + j];
+            var term1 = 0.0;
+            if (i1 < u.m) {
+                term1 = x_edge[i1 * u.n + j];
+            }
+            var term2 = 0.0;
+            if (i2 < u.m) {
+                term2 = x_edge[i2 * u.n + j];
+            }
+            var term3 = 0.0;
+            if (i3 < u.m) {
+                term3 = x_edge[i3 * u.n + j];
+            }
+            var term4 = 0.0;
+            if (i4 < u.m) {
+                term4 = x_edge[i4 * u.n + j];
+            }
+            var term5 = 0.0;
+            if (i5 < u.m) {
+                term5 = x_edge[i5 * u.n + j];
+            }
+            var term6 = 0.0;
+            if (i6 < u.m) {
+                term6 = x_edge[i6 * u.n + j];
+            }
+            var term7 = 0.0;
+            if (i7 < u.m) {
+                term7 = x_edge[i7 * u.n + j];
+            }
+            total_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
         }
     }
-    partial_edge[lane] = total_sum;
+    partial_finish[lane] = total_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial_edge[lane] = partial_edge[lane] + partial_edge[lane + half * 64u];
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && j < u.n) {
-        parts_edge[group / blocks * u.n + j] = partial_edge[lane];
+        parts_edge[group / blocks * u.n + j] = partial_finish[lane];
     }
 }

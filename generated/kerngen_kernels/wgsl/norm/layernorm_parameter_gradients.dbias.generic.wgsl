@@ -13,13 +13,13 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read_write> dbias: array<f32>;
 
 // One invocation per element.
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 128u + lane;
     if (element >= u.n) {
         return;
     }

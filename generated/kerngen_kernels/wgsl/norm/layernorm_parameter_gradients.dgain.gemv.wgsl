@@ -24,7 +24,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.m + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= count * column_blocks) {
         return;
@@ -60,29 +60,56 @@ fn main(
 
 @group(0) @binding(1) var<storage, read_write> dgain: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 // Also run for rmsnorm_gain_gradient, stage dgain: gemv.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.n) {
-        return;
-    }
-    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.m + 511u) >> 9u, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
     let first = element;
     var total = 0.0;
-    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
-        total += parts_finish[first + part * u.n] + parts_finish[first + (part + 1u) * u.n] + (parts_finish[first + (part + 2u) * u.n] + parts_finish[first + (part + 3u) * u.n]);
+    if (element < u.n && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.n];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.n];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.n];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.n];
+            }
+            total += term + term1 + (term2 + term3);
+        }
     }
-    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
-        total += parts_finish[first + part * u.n];
+    partial_finish[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
     }
-    dgain[element] = total;
+    if (slice == 0u && element < u.n) {
+        dgain[element] = partial_finish[lane];
+    }
 }
 
 @group(0) @binding(4) var<storage, read> scale_columns: array<f32>;
@@ -95,7 +122,7 @@ fn columns(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.m + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= count * column_blocks) {
         return;
@@ -137,7 +164,6 @@ fn columns(
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(5) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 256>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
 @compute @workgroup_size(256)
@@ -147,7 +173,7 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.m + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= count * column_blocks) {
         return;
@@ -174,13 +200,13 @@ fn edge(
             dgain_sum += scale_columns[i] * right;
         }
     }
-    partial_edge[lane] = dgain_sum;
+    partial_finish[lane] = dgain_sum;
     workgroupBarrier();
     if (slice < 1u && j < u.n) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_edge[own + other * 64u] + partial_edge[own + (other + 1u) * 64u] + (partial_edge[own + (other + 2u) * 64u] + partial_edge[own + (other + 3u) * 64u]);
+            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
         }
         parts_edge[part * u.n + j] = joined;
     }

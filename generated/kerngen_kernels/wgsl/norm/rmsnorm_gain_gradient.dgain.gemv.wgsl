@@ -23,7 +23,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.m + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= count * column_blocks) {
         return;
@@ -67,7 +67,7 @@ fn columns(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.m + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= count * column_blocks) {
         return;
@@ -119,7 +119,7 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.m + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= count * column_blocks) {
         return;

@@ -15,33 +15,53 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> partial: array<vec4f, 256>;
 
-// First of two dispatches: a part of 64 columns per workgroup, in 16 slices.
+// First of two dispatches: a part of 64 columns per workgroup.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count_ = min(max((u.n + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count_ = min(max((u.n + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.d + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.segments_length * count_ * blocks) {
         return;
     }
-    let slice = lane >> 4u;
+    let across = min((u.d + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
     let s = group / blocks / count_;
-    let j = group % blocks * 64u + (lane & 15u) * 4u;
+    let j = group % blocks * 64u + lane % across * 4u;
     var y_sum = vec4f(0.0);
-    if (j < u.d) {
-        for (var i = group / blocks % count_ * 16u + slice; i < u.n; i += count_ * 16u) {
-            y_sum += select(vec4f(0.0), x[(i * u.d + j) >> 2u], segment[i] == u32(i32(s)));
+    if (j < u.d && slice < slices) {
+        for (var i = group / blocks % count_ * slices * 4u + slice; i < u.n; i += count_ * slices * 4u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let term = select(vec4f(0.0), x[(i * u.d + j) >> 2u], segment[i] == u32(i32(s)));
+            var term1 = vec4f(0.0);
+            if (i1 < u.n) {
+                term1 = select(vec4f(0.0), x[(i1 * u.d + j) >> 2u], segment[i1] == u32(i32(s)));
+            }
+            var term2 = vec4f(0.0);
+            if (i2 < u.n) {
+                term2 = select(vec4f(0.0), x[(i2 * u.d + j) >> 2u], segment[i2] == u32(i32(s)));
+            }
+            var term3 = vec4f(0.0);
+            if (i3 < u.n) {
+                term3 = select(vec4f(0.0), x[(i3 * u.d + j) >> 2u], segment[i3] == u32(i32(s)));
+            }
+            y_sum += term + term1 + (term2 + term3);
         }
     }
     partial[lane] = y_sum;
     workgroupBarrier();
-    for (var half = 8u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 16u];
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
         }
         workgroupBarrier();
     }
@@ -53,67 +73,134 @@ fn main(
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 @group(0) @binding(2) var<storage, read> count: array<i32>;
 @group(0) @binding(3) var<storage, read> parts_finish: array<f32>;
+var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.segments_length * u.d) {
-        return;
-    }
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count_ = min(max((u.n + terms - 1u) / terms, 1u), 512u);
+    let across = 256u / min((count_ + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
     let s = element / u.d;
     let j = element % u.d;
-    let count_ = min(max((u.n + 255u) >> 8u, 1u), 256u);
     let first = element / u.d * count_ * u.d + j;
     var total = 0.0;
-    for (var part = 0u; part < (count_ >> 2u) * 4u; part += 4u) {
-        total += parts_finish[first + part * u.d] + parts_finish[first + (part + 1u) * u.d] + (parts_finish[first + (part + 2u) * u.d] + parts_finish[first + (part + 3u) * u.d]);
+    if (element < u.segments_length * u.d && slice < slices) {
+        for (var part = slice; part < count_; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.d];
+            var term1 = 0.0;
+            if (part1 < count_) {
+                term1 = parts_finish[first + part1 * u.d];
+            }
+            var term2 = 0.0;
+            if (part2 < count_) {
+                term2 = parts_finish[first + part2 * u.d];
+            }
+            var term3 = 0.0;
+            if (part3 < count_) {
+                term3 = parts_finish[first + part3 * u.d];
+            }
+            total += term + term1 + (term2 + term3);
+        }
     }
-    for (var part = (count_ >> 2u) * 4u; part < count_; part += 1u) {
-        total += parts_finish[first + part * u.d];
+    partial_finish[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
     }
-    y[s * u.d + j] = total / f32(max(count[s], 1));
+    if (slice == 0u && element < u.segments_length * u.d) {
+        y[s * u.d + j] = partial_finish[lane] / f32(max(count[s], 1));
+    }
 }
 
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 256>;
 
-// First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
+// First of two dispatches: a part of 64 columns per workgroup.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count_ = min(max((u.n + 255u) >> 8u, 1u), 256u);
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count_ = min(max((u.n + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.d + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.segments_length * count_ * blocks) {
         return;
     }
-    let slice = lane >> 6u;
+    let across = min(u.d, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
     let s = group / blocks / count_;
-    let j = group % blocks * 64u + (lane & 63u);
+    let j = group % blocks * 64u + lane % across;
     var y_sum = 0.0;
-    if (j < u.d) {
-        for (var i = group / blocks % count_ * 4u + slice; i < u.n; i += count_ * 4u) {
-            y_sum += select(0.0, x_edge[i * u.d + j], segment[i] == u32(i32(s)));
+    if (j < u.d && slice < slices) {
+        for (var i = group / blocks % count_ * slices * 8u + slice; i < u.n; i += count_ * slices * 8u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let i4 = i + slices * 4u;
+            let i5 = i + slices * 5u;
+            let i6 = i + slices * 6u;
+            let i7 = i + slices * 7u;
+            let term = select(0.0, x_edge[i * u.d + j], segment[i] == u32(i32(s)));
+            var term1 = 0.0;
+            if (i1 < u.n) {
+                term1 = select(0.0, x_edge[i1 * u.d + j], segment[i1] == u32(i32(s)));
+            }
+            var term2 = 0.0;
+            if (i2 < u.n) {
+                term2 = select(0.0, x_edge[i2 * u.d + j], segment[i2] == u32(i32(s)));
+            }
+            var term3 = 0.0;
+            if (i3 < u.n) {
+                term3 = select(0.0, x_edge[i3 * u.d + j], segment[i3] == u32(i32(s)));
+            }
+            var term4 = 0.0;
+            if (i4 < u.n) {
+                term4 = select(0.0, x_edge[i4 * u.d + j], segment[i4] == u32(i32(s)));
+            }
+            var term5 = 0.0;
+            if (i5 < u.n) {
+                term5 = select(0.0, x_edge[i5 * u.d + j], segment[i5] == u32(i32(s)));
+            }
+            var term6 = 0.0;
+            if (i6 < u.n) {
+                term6 = select(0.0, x_edge[i6 * u.d + j], segment[i6] == u32(i32(s)));
+            }
+            var term7 = 0.0;
+            if (i7 < u.n) {
+                term7 = select(0.0, x_edge[i7 * u.d + j], segment[i7] == u32(i32(s)));
+            }
+            y_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
         }
     }
-    partial_edge[lane] = y_sum;
+    partial_finish[lane] = y_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial_edge[lane] = partial_edge[lane] + partial_edge[lane + half * 64u];
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && j < u.d) {
-        parts_edge[group / blocks * u.d + j] = partial_edge[lane];
+        parts_edge[group / blocks * u.d + j] = partial_finish[lane];
     }
 }

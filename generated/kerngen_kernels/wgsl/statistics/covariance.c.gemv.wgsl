@@ -22,7 +22,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.m + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= u.n * count * column_blocks) {
         return;
@@ -70,35 +70,61 @@ fn main(
 
 @group(0) @binding(1) var<storage, read_write> c: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.n * u.n) {
-        return;
-    }
+    let count = min(max((u.m + 511u) >> 9u, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
     let p = element / u.n;
     let q = element % u.n;
-    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
     let first = element / u.n * count * u.n + q;
     var total = 0.0;
-    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
-        total += parts_finish[first + part * u.n] + parts_finish[first + (part + 1u) * u.n] + (parts_finish[first + (part + 2u) * u.n] + parts_finish[first + (part + 3u) * u.n]);
+    if (element < u.n * u.n && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.n];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.n];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.n];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.n];
+            }
+            total += term + term1 + (term2 + term3);
+        }
     }
-    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
-        total += parts_finish[first + part * u.n];
+    partial_finish[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
     }
-    c[p * u.n + q] = total / u.divisor;
+    if (slice == 0u && element < u.n * u.n) {
+        c[p * u.n + q] = partial_finish[lane] / u.divisor;
+    }
 }
 
 @group(0) @binding(1) var<storage, read> d_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 256>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
 @compute @workgroup_size(256)
@@ -108,7 +134,7 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let count = min(max((u.m + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.n + 63u) >> 6u;
     if (group >= u.n * count * column_blocks) {
         return;
@@ -137,13 +163,13 @@ fn edge(
             c_sum += d_edge[i * u.n + p] * right;
         }
     }
-    partial_edge[lane] = c_sum;
+    partial_finish[lane] = c_sum;
     workgroupBarrier();
     if (slice < 1u && q < u.n) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_edge[own + other * 64u] + partial_edge[own + (other + 1u) * 64u] + (partial_edge[own + (other + 2u) * 64u] + partial_edge[own + (other + 3u) * 64u]);
+            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
         }
         parts_edge[(p * count + part) * u.n + q] = joined;
     }

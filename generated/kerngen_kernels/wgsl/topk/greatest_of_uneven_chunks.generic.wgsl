@@ -31,13 +31,13 @@ fn float_rank(x: f32) -> i32 {
 }
 
 // One invocation per element.
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 128u + lane;
     if (element >= u.m * u.n_plus_size_minus_1_div_size) {
         return;
     }
