@@ -1,4 +1,4 @@
-"""How much of a sweep runs by default; all of it is run by 'tools/test --nightly'."""
+"""How much of a sweep runs by default; the rest has its turn in a week of nights."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def examples(count: int) -> int:
 
 
 def is_night() -> bool:
-    """Return whether nothing is left out: `tests/conftest.py` loads a profile that is large."""
+    """Return whether nightly tests run: `tests/conftest.py` loads a profile that is large."""
     return settings().max_examples >= USUAL
 
 

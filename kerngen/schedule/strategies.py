@@ -176,7 +176,7 @@ def _suits_reduce(task: Task, options: Options) -> str:
     if not by_subgroups(options):
         return ""
     if _in_columns(task):
-        return "few lanes join each of its columns, and no subgroup holds them"
+        return "neighbouring lanes have different columns, which no subgroup joins"
     return suits_subgroups(reduction_of(task).type)
 
 

@@ -117,7 +117,8 @@ def whole_rows(count: int) -> int:
         ceil_div(count, shape.step) + ceil_log2(shape.width) + ceil_log2(shape.lanes)
         for lanes in (None, 1024)
         for held in range(5)
-        for shape in rows.shapes(rows.RowOptions(lanes, subgroups=False), held, 2)
+        for passes in (1, 2)
+        for shape in rows.shapes(rows.RowOptions(lanes, subgroups=False), held, passes)
         if shape.most is None or count <= shape.most
     )
 

@@ -212,7 +212,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "slices of a column that all begin at the top",
-        "kerngen.schedule.reduce.columnwise:_own_terms",
+        "kerngen.schedule.reduce.columnwise:_read_ahead",
         "start=along.begin + begin",
         "start=along.begin",
     ),

@@ -14,7 +14,7 @@ from tests.budget import tonight
 from .gradients import Verdict, check
 from .programs import CHOICES, program_of
 
-PARTS = 6
+PARTS = 7
 EACH = 50
 """Programs of each part: 300 together, each by all of its parameters."""
 

@@ -304,6 +304,18 @@ def test_an_infinite_value_of_the_last_part(ctx: gpu.Context, keys: int) -> None
     np.testing.assert_allclose(found, case.meaning(q, k, v), rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_many_parts_are_joined(ctx: gpu.Context, order: int) -> None:
+    """A lane joins parts in several turns: the largest score rises in each, or in none."""
+    case = CASES["plain"]
+    q, k, v = arguments((1, 1, 1, 1, 2500, 8, 8))
+    q[:] = 1.0
+    k[:] = np.linspace(-2.0, 2.0, 2500, dtype=np.float32)[::order, None]
+    with built_module(case.text(FEW)) as module:
+        found = module.f(*map(ctx.tensor, (q, k, v))).numpy()
+    np.testing.assert_allclose(found, case.meaning(q, k, v), rtol=2e-5, atol=2e-6)
+
+
 def test_rows_without_keys(ctx: gpu.Context) -> None:
     """Nothing is the largest of no scores, and no number is 0 / 0."""
     text = KEPT.replace("TILES", TILES).replace("j <= i", "j + 5 <= i")

@@ -17,8 +17,25 @@ from tests.budget import sampled
 from tests.compile import built
 from tests.schedule.rows import CASES, EDGE, WIDE, check, row_sum, run
 
-LENGTHS = (0, 1, 3, 4, 33, 127, 128, 257, 1023, 1024, 1025, 2049, 4097)
-MORE_LENGTHS = (5, 31, 32, 64, 129, 255, 256, 1000, 2048, 4095, 4096, 5000, 8193)
+LENGTHS = (0, 1, 3, 4, 7, 8, 13, 33, 127, 128, 257, 1023, 1024, 1025, 2049, 4097)
+MORE_LENGTHS = (
+    5,
+    15,
+    16,
+    17,
+    31,
+    32,
+    64,
+    129,
+    255,
+    256,
+    1000,
+    2048,
+    4095,
+    4096,
+    5000,
+    8193,
+)
 ROWS = (0, 1, 300)
 MORE_ROWS = (2, 7)
 

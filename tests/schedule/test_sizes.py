@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+from kerngen.schedule.per_element import GENERIC_SIZE
 from tests.budget import sampled
 from tests.compile import built
 from tests.language.cases import CASES, Case
 from tests.language.meaning import check
 
-MANY = 65_535 * 64 + 77
-"""More elements than one dimension of workgroups of 64 covers."""
+MANY = 65_535 * GENERIC_SIZE + 77
+"""More elements than one dimension of workgroups of `generic` covers."""
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,16 @@ def test_elements_fold(ctx: gpu.Context) -> None:
         x = np.arange(MANY, dtype=np.float32)
         (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
         np.testing.assert_array_equal(y.numpy(), x + 1)
+
+
+@pytest.mark.nightly
+def test_joins_of_columns_fold(ctx: gpu.Context) -> None:
+    """The second dispatch has 256 columns in a workgroup if there are few parts."""
+    text = "kernel f(x: f32[m, n]) -> y: f32[n] { y[j] = sum[i] x[i, j]; }"
+    with built(f"{text}\nschedule f {{ reduce }}") as (kernel,):
+        x = np.arange(65_535 * 256 + 77, dtype=np.float32)[None]
+        (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
+        np.testing.assert_array_equal(y.numpy(), x[0])
 
 
 @pytest.mark.nightly

@@ -181,7 +181,7 @@ def test_adapters_without_subgroups_pass_them_over() -> None:
         (
             JOINED.replace("y: f32[m] { y[i] = sum[j]", "y: f32[n] { y[j] = sum[i]"),
             "reduce subgroups(1)",
-            "few lanes join each of its columns",
+            "neighbouring lanes have different columns",
         ),
         (
             "kernel f(x: mat2x2f[n]) -> s: mat2x2f[] { s = sum[i] x[i]; }",

@@ -150,13 +150,13 @@ class PartsJoin:
         own: list[PartSums] = []
         inside: list[t.Expr] = []
         for turn in range(AT_ONCE):
-            number = part + turn * SHARES
+            place = part + turn * SHARES
             # Past the last part, that one is read again, and not added.
-            near = s.let(body, "near", row + t.call("min", number, parts - t.ONE))
+            near = s.let(body, "near", row + t.call("min", place, parts - t.ONE))
             extent = s.extent(self.found.column.extent)
             value = kept.load(near * extent + at[self.found.column])
             own.append(PartSums(ends.load(near * 2), ends.load(near * 2 + 1), value))
-            inside.append(number < parts)
+            inside.append(place < parts)
         body += _join(s, joined, own, inside)
         return [
             *before,

@@ -23,7 +23,6 @@ from kerngen.ir.nodes import Reduce
 from kerngen.plan.size import (
     ALWAYS,
     NEVER,
-    Apply,
     Guard,
     Literal,
     Size,
@@ -46,7 +45,7 @@ from kerngen.schedule.lowering.cooperation import (
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import combine, identity
-from kerngen.schedule.lowering.ranges import terms_along
+from kerngen.schedule.lowering.ranges import Terms, terms_along
 from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
@@ -67,10 +66,10 @@ LANES_PER_GROUP: Final = 256
 """The lanes of a workgroup."""
 
 COLUMNS: Final = 64
-"""How many columns a workgroup has: 64 lanes of one, or 16 lanes of a vector of four."""
+"""The most columns of a workgroup: 64 lanes of one, or 16 lanes of a vector of four."""
 
 PART: Final = 256
-"""How many terms of a column make a part, while there are at most `MAX_PARTS`."""
+"""How many terms of each of 64 columns make a part, while there are at most `MAX_PARTS`."""
 
 MAX_PARTS: Final = 512
 """The most parts of a column: longer columns have longer parts."""
@@ -82,7 +81,7 @@ On an H200, the sums of 10 columns of 1,000,000 rows take 17 us, 21 with 4 of si
 """
 
 PARTS_AT_ONCE: Final = 4
-"""The same for the parts of a column."""
+"""The same for the parts of a column: up to 128 of them are read at once."""
 
 FINISH_SLICES: Final = 32
 """The most slices of the second dispatch."""
@@ -128,17 +127,25 @@ def _variant(task: Task, name: str, when: Guard, first: DispatchShader) -> Varia
 def split_of(task: Task) -> Split:
     """Return how the terms of each column are cut into parts for workgroups.
 
-    Of fewer than `COLUMNS` columns, a part has more terms of each.
+    They are cut along the reduction's first index.  Of fewer than `COLUMNS` columns, a part
+    has more terms of each; with further indices, it has fewer, but one for each slice.
     """
+    first, *rest = reduction_of(task).indices
     columns = minimum(maximum(extent_size(task.domain[-1].extent), 1), COLUMNS)
     terms = quotient(PART * COLUMNS, columns)
-    return Split(reduction_of(task).indices[:1], terms, MAX_PARTS)
+    if rest:
+        inner = maximum(domain_size(tuple(rest)), 1)
+        terms = maximum(quotient(terms, inner), quotient(LANES_PER_GROUP, columns))
+    return Split((first,), terms, MAX_PARTS)
 
 
 def _write_count(shader: ShaderBuilder, body: list[t.Stmt], split: Split) -> t.Ident:
-    """Write the number of parts, behind that of a part's terms if it depends on sizes."""
+    """Return the variable of the number of parts, after writing it.
+
+    How many terms a part has is written before it, if that depends on sizes.
+    """
     named = dict[Size, t.Expr]()
-    if isinstance(split.size, Apply):
+    if not isinstance(split.size, (int, Literal)):
         terms = to_wgsl(split.size, shader)
         named[split.size] = shader.let(body, "terms", terms)
     return shader.let(body, "count", to_wgsl(split.count, shader, named))
@@ -152,7 +159,8 @@ def _write_count(shader: ShaderBuilder, body: list[t.Stmt], split: Split) -> t.I
 class Slices:
     """How the lanes of a workgroup lie: `count` slices of `across` neighbouring lanes each.
 
-    Lanes beyond them, as the last of 256 where 5 are across, belong to no slice.
+    `own` is the number of this lane's slice.  Lanes beyond the last slice, as the last of 256
+    where 5 are across, belong to none.
     """
 
     shader: ShaderBuilder
@@ -172,15 +180,23 @@ class Slices:
 
         `named` has variables of the shader for some sizes.
         """
-        lanes, count = (
-            to_wgsl(size, shader, named)
-            for size in (across, quotient(LANES_PER_GROUP, across))
-        )
-        if not isinstance(across, Literal):
-            lanes = shader.let(body, "across", lanes)
+        lanes: t.Operand
+        count: t.Operand
+        if isinstance(across, Literal):
+            lanes, count = across.value, LANES_PER_GROUP // across.value
+        else:
+            lanes = shader.let(body, "across", to_wgsl(across, shader, named))
             count = shader.let(body, "slices", t.u32(LANES_PER_GROUP) // lanes)
         own = shader.let(body, "slice", shader.lane // lanes)
         return cls(shader, lanes, count, own)
+
+    def within(self, condition: t.Expr) -> t.Expr:
+        """Return the condition that the lane belongs to a slice, too: others need not read."""
+        match self.across, self.count:
+            case int(across), int(count) if across * count == LANES_PER_GROUP:
+                return condition
+            case _:
+                return t.all_of(condition, self.own < self.count)
 
     @property
     def place(self) -> t.Expr:
@@ -261,7 +277,7 @@ def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
     lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
     # Lanes past the last column have no terms, but take part in the barriers.
     extent = shader.extent(column.extent)
-    inside = t.all_of(at[column] < extent, slices.own < slices.count)
+    inside = slices.within(at[column] < extent)
     total = _own_terms(lowerer, reduce, (part, count), slices, inside)
     partial, joined = slices.join(reduce, total, width)
     parts = shader.scratch("parts", partial_type(reduce), written=True)
@@ -303,33 +319,52 @@ def _own_terms(
     total = t.Ident(shader.fresh(f"{lowerer.label}_{reduce.kind}"))
     along = terms_along(lowerer, reduce, first)
 
+    start: t.Stmt
+    loop: t.Stmt
+    if rest:
+        # A turn is a loop over the other indices: it takes one term of the first.
+        inner = lowerer.nested({first: counter, **lowerer.counters(tuple(rest))})
+        into(total, reduce, width)(inner)
+        turn = lowerer.serial_loops(tuple(rest), inner.block)
+        zero = identity(shader, reduce.kind, reduce.type, width)
+        start = t.Var(total.name, zero)
+        begin = along.begin + (part * slices.count + slices.own)
+        step = count * slices.count
+        loop = t.count_up(counter.name, begin, along.end, step, *turn)
+    else:
+        start, loop = _read_ahead(lowerer, reduce, total, along, (part, count), slices)
+    lowerer.block.extend([start, t.If(inside, (loop,))])
+    return total
+
+
+def _read_ahead(
+    lowerer: Lowerer,
+    reduce: Reduce,
+    total: t.Ident,
+    along: Terms,
+    parts: tuple[t.Expr, t.Expr],
+    slices: Slices,
+) -> list[t.Stmt]:
+    """Return the variable `total`, and the loop that reads several terms at once."""
+    shader, width = lowerer.shader, LANES if lowerer.vector else 1
+    (part, count), (first,) = parts, reduce.indices
+
     def term(at: t.Ident, block: list[t.Stmt]) -> t.Expr:
         inner = replace(lowerer.nested({first: at}), block=block)
         return term_of(inner, reduce, wide=width > 1)
 
-    # With further indices a turn is a loop of its own: it takes one term of the first.
-    at_once = 1 if rest else AT_ONCE[width]
+    at_once = AT_ONCE[width]
     begin = part * slices.count * at_once + slices.own
     blocks = Blocks(
-        counter.name,
+        shader.name(first.name),
         start=along.begin + begin,
         end=along.end,
         step=slices.count,
         turn=count * slices.count * at_once,
         at_once=at_once,
     )
-    if not rest:
-        reduced = reduce.kind, reduce.type, width
-        start, loop = accumulate_blocks(shader, total, reduced, blocks, term)
-    else:
-        inner = lowerer.nested({first: counter, **lowerer.counters(tuple(rest))})
-        into(total, reduce, width)(inner)
-        turn = lowerer.serial_loops(tuple(rest), inner.block)
-        zero = identity(shader, reduce.kind, reduce.type, width)
-        start = t.Var(total.name, zero)
-        loop = t.count_up(counter.name, blocks.start, blocks.end, blocks.turn, *turn)
-    lowerer.block.extend([start, t.If(inside, (loop,))])
-    return total
+    reduced = reduce.kind, reduce.type, width
+    return accumulate_blocks(shader, total, reduced, blocks, term)
 
 
 # The second dispatch
@@ -376,7 +411,7 @@ def finish_shader(task: Task, split: Split) -> DispatchShader:
     reduced = reduce.kind, partial_type(reduce), 1
     start, loop = accumulate_blocks(shader, total, reduced, blocks, read)
     exists = element < shader.size(task.domain)
-    inside = t.all_of(exists, slices.own < slices.count)
+    inside = slices.within(exists)
     partial, joined = slices.join(reduce, total, 1)
     body += [start, t.If(inside, (loop,)), *joined]
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))

@@ -35,7 +35,7 @@ class RowShape:
     - `chunks`: how many elements of the row each lane holds in registers, or vectors where
       `width` is 4; with 0, lanes hold none, and each pass reads the row from memory
     - `width`: 4 if the row is read and written by vectors, else 1
-    - `limit`: the longest row, in elements, where lanes hold none; None if there is no limit
+    - `limit`: the longest row, in elements, if `chunks` is 0; None if there is no limit
     """
 
     lanes: int

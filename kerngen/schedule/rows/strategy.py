@@ -2,7 +2,7 @@
 
 How rows lie on lanes, their shape, follows from their length:
 
-    up to 7, 15         a lane for each row, which each pass reads again
+    up to 7             a lane for each row, which each pass reads again (15, if one pass reads)
     up to 4,096         2 to 256 lanes for each row, which hold it in registers
     up to 16,384        256 lanes with up to 16 vectors each, where registers are enough
     longer              256 lanes; each pass reads the row again, block by block, but for a

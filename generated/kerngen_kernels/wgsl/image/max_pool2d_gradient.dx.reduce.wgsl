@@ -44,7 +44,7 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = 16384u / min(max(u.w, 1u), 64u);
+    let terms = max(16384u / min(max(u.w, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.w, 1u), 64u));
     let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.w + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
@@ -94,7 +94,7 @@ fn finish(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = 16384u / min(max(u.w, 1u), 64u);
+    let terms = max(16384u / min(max(u.w, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.w, 1u), 64u));
     let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
     let across = 256u / min((count + 3u) >> 2u, 32u);
     let slices = 256u / across;
@@ -151,7 +151,7 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = 16384u / min(max(u.w, 1u), 64u);
+    let terms = max(16384u / min(max(u.w, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.w, 1u), 64u));
     let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.w + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;

@@ -30,7 +30,7 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = 16384u / min(max(u.r, 1u), 64u);
+    let terms = max(16384u / min(max(u.r, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.r, 1u), 64u));
     let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.r + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
@@ -78,7 +78,7 @@ fn finish(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = 16384u / min(max(u.r, 1u), 64u);
+    let terms = max(16384u / min(max(u.r, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.r, 1u), 64u));
     let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
     let across = 256u / min((count + 3u) >> 2u, 32u);
     let slices = 256u / across;
@@ -135,7 +135,7 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = 16384u / min(max(u.r, 1u), 64u);
+    let terms = max(16384u / min(max(u.r, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.r, 1u), 64u));
     let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.r + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
