@@ -83,9 +83,9 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a missing barrier",
-        "kerngen.schedule.lowering.cooperation:join",
-        "return [t.BARRIER, loop]",
-        "return [loop]",
+        "kerngen.schedule.reduce.columnwise:Slices.join",
+        "[t.Assign(partial[lane], total), t.BARRIER, loop]",
+        "[t.Assign(partial[lane], total), loop]",
     ),
     PlantedFault(
         "a stale let",
