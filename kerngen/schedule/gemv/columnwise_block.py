@@ -228,12 +228,10 @@ class _Columnwise:
         s, body = self.builder, self.body
         # Workgroups are numbered by block of rows, block of columns, part of the terms, and
         # batch, the first one changing fastest.
-        group, across = (t.Ident(s.fresh(name)) for name in ("group", "column_blocks"))
-        body.append(t.Let(group.name, linear_group(s)))
+        group = s.let(body, "group", linear_group(s))
         if self.split:
-            self.parts = t.Ident(s.fresh("count"))
-            body.append(t.Let(self.parts.name, to_wgsl(self.split.count, s)))
-        body.append(t.Let(across.name, to_wgsl(self._column_blocks, s)))
+            self.parts = s.let(body, "count", to_wgsl(self.split.count, s))
+        across = s.let(body, "column_blocks", to_wgsl(self._column_blocks, s))
         blocks: t.Expr = t.ONE
         line: t.Expr = group
         if self.block.row is not None:
@@ -248,9 +246,8 @@ class _Columnwise:
         ]
         outer = line // across
         if self.split:
-            self.part = t.Ident(s.fresh("part"))
             place = outer % self.parts if self.batch else outer
-            body.append(t.Let(self.part.name, place))
+            self.part = s.let(body, "part", place)
             outer = outer // self.parts
         at = unravel(s, body, self.batch, outer)
         name = s.name(self.column.name)

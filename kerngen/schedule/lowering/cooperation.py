@@ -7,9 +7,8 @@ input gives the same bits each time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from kerngen.ir.analysis.reads import outer_reductions
 from kerngen.ir.memory import Leaf
@@ -19,18 +18,15 @@ from kerngen.ir.types import ValueType
 from kerngen.layout.rules import Space, round_up
 from kerngen.layout.types import lay_out
 from kerngen.plan.size import ZERO, Size
-from kerngen.schedule.lowering.argmax import partial_type, term_of, whole_of
+from kerngen.schedule.lowering.argmax import partial_type, whole_of
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.identities import accumulate, across
+from kerngen.schedule.lowering.identities import across
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
-
-Take: TypeAlias = Callable[[Lowerer], None]
-"""A function that writes how a lane takes a term, into the body of the loop over the terms."""
 
 BYTES: Final = 4
 """The size of an f32, i32 or u32 in workgroup memory."""
@@ -66,16 +62,6 @@ def value_bytes(type_: ValueType) -> int:
     """Return the bytes that an element of type `type_` takes in an array, with padding."""
     laid = lay_out(Leaf(type_), Space.STORAGE)
     return round_up(laid.align, laid.size)
-
-
-def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
-    """Return a function that emits the addition of a term, of `width` elements, to `total`."""
-
-    def take(inner: Lowerer) -> None:
-        term = term_of(inner, reduce, wide=width > 1)
-        inner.block.append(accumulate(reduce.kind, total, term))
-
-    return take
 
 
 def counted_terms(reduce: Reduce) -> Size:

@@ -37,14 +37,13 @@ from kerngen.schedule.lowering.blocks import Blocks, accumulate_blocks
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import (
     finish_steps,
-    into,
     reduction_label,
     reduction_of,
     shared_array,
     value_bytes,
 )
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.identities import combine, identity
+from kerngen.schedule.lowering.identities import accumulate, combine, identity
 from kerngen.schedule.lowering.ranges import Terms, terms_along
 from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs
 from kerngen.schedule.lowering.values import LANES, Value
@@ -324,7 +323,8 @@ def _own_terms(
     if rest:
         # A turn is a loop over the other indices: it takes one term of the first.
         inner = lowerer.nested({first: counter, **lowerer.counters(tuple(rest))})
-        into(total, reduce, width)(inner)
+        value = term_of(inner, reduce, wide=width > 1)
+        inner.block.append(accumulate(reduce.kind, total, value))
         turn = lowerer.serial_loops(tuple(rest), inner.block)
         zero = identity(shader, reduce.kind, reduce.type, width)
         start = t.Var(total.name, zero)
