@@ -28,14 +28,18 @@ from kerngen.plan.size import (
     remainder,
 )
 from kerngen.schedule.choice import ScheduleChoice
-from kerngen.schedule.contraction import product_of, sides_of
+from kerngen.schedule.contraction import (
+    product_of,
+    sides_of,
+)
 from kerngen.schedule.flash.choices import attention_choices
 from kerngen.schedule.gemm.choices import tiled_choices
 from kerngen.schedule.gemm.strategy import fits_gemm, row_of
 from kerngen.schedule.gemm.tiling import (
     SMALL,
 )
-from kerngen.schedule.gemv.strategy import fits_gemv, gemv_choices
+from kerngen.schedule.gemv.choices import few_result_choices, of_few, vector_choices
+from kerngen.schedule.gemv.strategy import fits_gemv, layout_of
 from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.ranges import is_window
 from kerngen.schedule.lowering.values import LANES
@@ -204,7 +208,7 @@ def _candidates(task: Task) -> Iterator[ScheduleChoice]:
     if len(reduction_of(task).indices) > 1:
         yield from _unless_tiles_fill(task)
     else:
-        yield from _of_one_row(task)
+        yield from _of_few_results(task)
     yield from tiled_choices(task)
 
 
@@ -322,13 +326,12 @@ def _with_vectors(task: Task) -> Iterator[ScheduleChoice]:
     yield ScheduleChoice("generic", "an invocation per result")
 
 
-def _of_one_row(task: Task) -> Iterator[ScheduleChoice]:
-    one_row = compare("==", extent_size(row_of(task).extent), 1)
+def _of_few_results(task: Task) -> Iterator[ScheduleChoice]:
+    """Yield candidates for products of which there would be few tiles."""
     if not fits_gemv(task):
-        yield from gemv_choices(
-            task, "a product with one row reads the matrix once", one_row
-        )
+        yield from few_result_choices(task)
         return
+    one_row = compare("==", extent_size(row_of(task).extent), 1)
     yield ScheduleChoice(_alone(task), "there is one row, and no tile to fill", one_row)
 
 
@@ -362,12 +365,17 @@ def _untiled(task: Task) -> Iterator[ScheduleChoice]:
     short = SHORT_COLUMN if is_columnwise(task) else SHORT_ROW
     is_gemv = not fits_gemv(task)
     # Strategy rows has a way of its own for short ones, but not for windows.
-    if task.domain and (is_gemv or alone != "rows" or len(over) > 1):
+    narrow = is_gemv and layout_of(task)[1] in {"bytes", "nibbles"}
+    if task.domain and (narrow or alone != "rows" or len(over) > 1):
         yield ScheduleChoice(
             "generic", f"below {short} terms in a row", _short(task, short)
         )
     if is_gemv:
-        yield from gemv_choices(task, "a product of a matrix and a vector")
+        if alone == "rows":
+            few = of_few(task).guard
+            for choice in _on_many_lanes(task, over, together=1):
+                yield replace(choice, guard=all_of(few, choice.guard))
+        yield from vector_choices(task)
         return
     if alone == "rows":
         yield from _on_many_lanes(task, over, together=1)

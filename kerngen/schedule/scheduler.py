@@ -60,9 +60,16 @@ class _Known:
     )
 
     def excludes(self, guard: Guard, needs: Needs) -> bool:
-        """Whether a case can't run here, as one that asks for no more was passed over."""
-        passed = (self.passed.get(asked, ()) for asked in (ALWAYS, guard))
-        return any(n.within(needs) for n in chain.from_iterable(passed))
+        """Whether a case can't run here, as one that asks for no more was passed over.
+
+        Where `m == 1` was passed over, `m == 1 and n < 16` can't run, either.
+        """
+        wider = (
+            lacking
+            for asked, lacking in self.passed.items()
+            if all_of(guard, asked) == guard
+        )
+        return any(n.within(needs) for n in chain.from_iterable(wider))
 
     def running(self, guard: Guard, needs: Needs) -> _Known:
         """Return the knowledge where a case with this guard and these needs runs."""

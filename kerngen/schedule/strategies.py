@@ -78,6 +78,7 @@ from kerngen.schedule.scatter.strategy import (
 )
 from kerngen.schedule.sort.strategy import fits_sort, lower_sort, sort_run
 from kerngen.schedule.task import Options, Task
+from kerngen.schedule.tiled_map import tiled_variant
 
 
 def _one(task: Task) -> tuple[Stage, ...]:
@@ -162,6 +163,12 @@ def _or_packed(
     return either
 
 
+def _lower_map(task: Task, options: Options) -> Iterator[Variant]:
+    if tiled := tiled_variant(task):
+        yield tiled
+    yield from lower_map(task, options)
+
+
 def _suits_generic(task: Task, options: Options) -> str:
     if options and is_packed(task.stage):
         return "it writes narrow integers, of which an invocation fills a word"
@@ -211,7 +218,7 @@ def _at_once(strategy: Strategy) -> Strategy:
 _AT_ONCE: Final = map(
     _at_once,
     (
-        Strategy("map", fits_map, _or_packed(lower_map)),
+        Strategy("map", fits_map, _or_packed(_lower_map)),
         Strategy(
             "reduce",
             _fits_reduce,

@@ -212,9 +212,9 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "slices of a column that all begin at the top",
-        "kerngen.schedule.reduce.columnwise:_read_ahead",
-        "start=along.begin + begin",
-        "start=along.begin",
+        "kerngen.schedule.reduce.columnwise:_own_terms",
+        "+ (part * slices.count * at_once + slices.own)",
+        "+ part * slices.count * at_once",
     ),
     PlantedFault(
         "vectors of a row that overlap",

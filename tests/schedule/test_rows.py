@@ -110,6 +110,7 @@ def test_a_product_of_matrices_stays_one() -> None:
     assert choices(text) == {
         "z": [
             ("gemv", 1),
+            ("gemv_rows4", 1),
             ("generic_neighbours4", 1),
             ("gemm_tile64x64x8_micro4x8", 1),
             ("gemm_tile32x32x32_micro4x4_stream528", 1),

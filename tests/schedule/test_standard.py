@@ -26,4 +26,4 @@ def test_a_product_of_one_row_is_no_tile(
     """A tile of one row reads as much as a full one, many times as slowly."""
     for size in (64, 255, 2048):
         choice, *_ = ctx.choices(product, m=1, k=size, n=size)
-        assert choice.strategy.partition("_")[0] == "gemv"
+        assert choice.strategy.partition("_")[0] in {"gemv", "rows"}

@@ -71,6 +71,17 @@ MANY_OF_SHORT: Final = 2**18
 narrow side, sums of up to 32 terms have tiles of 8 terms, as deeper ones would be empty."""
 
 
+SMALL_RESULT: Final = 256
+FEW_TERMS: Final = 256
+MANY_MATRICES: Final = 16384
+"""Products of many small matrices have an invocation for each result: where a matrix has up to 256
+results, of up to 256 terms, and all matrices 16,384 or more.
+
+On an H200, 10,000 products of 8 x 8 matrices take 4.4 us, in tiles 42, of 16 x 16 24 and 70;
+100,000 of 3 x 3 27 and 1,861.
+"""
+
+
 def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     """Yield the default schedules of a product, each with its guard on the size.
 
@@ -83,7 +94,8 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     if any(len(side) > 1 for side in sides):
         yield from _windowed_choices(task, reason)
         return
-    narrow = any_of(*(compare("<=", domain_size(side), NARROW) for side in sides))
+    rows, columns = map(domain_size, sides)
+    narrow = any_of(*(compare("<=", side, NARROW) for side in (rows, columns)))
     terms, results = domain_size(found.over), domain_size(task.domain)
     many = compare(">=", results, MANY_OF_SHORT)
     if len(task.domain) == 2:  # Points, as a rule: heads of attention have more terms.
@@ -93,6 +105,13 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
         yield ScheduleChoice(
             "gemm", f"{reason}; there are few terms", shallow, SHALLOW_OPTIONS
         )
+    else:
+        small = all_of(
+            compare("<=", rows * columns, SMALL_RESULT),
+            compare("<=", terms, FEW_TERMS),
+            compare(">=", results, MANY_MATRICES),
+        )
+        yield ScheduleChoice("generic", "many small matrices", small)
     if found.is_bounded:
         few = any_of(narrow, compare("<=", results, FEW_RESULTS))
         yield ScheduleChoice(

@@ -36,6 +36,7 @@ from kerngen.schedule.lowering.addresses import row_major
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import (
     BYTES,
+    counted_terms,
     finish_steps,
     reduction_label,
     reduction_of,
@@ -43,13 +44,14 @@ from kerngen.schedule.lowering.cooperation import (
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, identity, in_pairs
+from kerngen.schedule.lowering.ranges import terms_in_order
 from kerngen.schedule.lowering.steps import (
     last_extents,
     tensors_in_runs,
     vector_tensors,
 )
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
-from kerngen.schedule.per_element import linear_group, unravel
+from kerngen.schedule.per_element import linear_group, places, unravel
 from kerngen.schedule.program import EVERYWHERE, DispatchShader, Variant
 from kerngen.schedule.reduce.columnwise import MAX_PARTS, finish_shader
 from kerngen.schedule.sizes import (
@@ -57,7 +59,6 @@ from kerngen.schedule.sizes import (
     domain_size,
     extent_size,
     loop_trips,
-    nested_trips,
     to_wgsl,
 )
 from kerngen.schedule.split import Split
@@ -78,7 +79,8 @@ FEW_ROWS: Final = 2
 class _Reading:
     """How a variant reads: the tensors `names` as vectors, under the condition `when`.
 
-    `in_fours` is whether the number of terms is a multiple of four, so that none are left.
+    `in_fours` is whether the last index of the terms has a multiple of four, so that none are
+    left.
     """
 
     name: str
@@ -110,7 +112,7 @@ def _contraction(task: Task) -> Contraction:
 
 def _split_of(task: Task, shape: GemvShape) -> Split | None:
     """Return how the terms of a column are cut into parts; None if they are not."""
-    indices = reduction_of(task).indices[:1]
+    indices = reduction_of(task).indices
     if shape.split == 1:
         return None
     if shape.split is not None:
@@ -124,7 +126,7 @@ def _readings(task: Task, found: Contraction, *, one_part: bool) -> Iterator[_Re
     They read the matrix and the rows as vectors, the matrix alone, or neither.  With a single
     part, the shader writes the result itself, in vectors too.
     """
-    column, over = task.domain[-1], reduction_of(task).indices[0]
+    column, over = task.domain[-1], reduction_of(task).indices[-1]
     stage, body = task.stage, (reduction_of(task).body,)
     values = task.values if one_part else body
     read = tensors_in_runs(body, column)
@@ -195,6 +197,7 @@ class _Columnwise:
             workgroup_size=self.lanes,
             summary=self._summary(),
             variant={"aligned": ""}.get(self.reading.name, self.reading.name),
+            terms=counted_terms(self.reduce),
             trips=loop_trips(self.task, {self.reduce: self._trips()}),
         )
 
@@ -205,11 +208,9 @@ class _Columnwise:
 
     def _trips(self) -> Size:
         """Return how often the loops of a lane run: over fours of terms, then the rest."""
-        first, *rest = self.reduce.indices
         shared = self._part_count * (self.slices * TERMS)
         # A loop in fours, and up to three turns of single terms for the rest.
-        own = ceil_div(extent_size(first.extent), shared) + (TERMS - 1)
-        return nested_trips(own, tuple(rest))
+        return ceil_div(domain_size(self.reduce.indices), shared) + (TERMS - 1)
 
     @property
     def _part_count(self) -> Size:
@@ -259,11 +260,11 @@ class _Columnwise:
 
     def _accumulate(self, at: dict[Index, t.Expr], inside: t.Expr) -> None:
         """Let each lane sum the terms of its slice, of every row."""
-        s, first = self.builder, self.reduce.indices[0]
-        zero = identity(s, "sum", self.reduce.type, self.width)
+        s, width = self.builder, self.width
+        zero = identity(s, "sum", self.reduce.type, width)
         self.body += [t.Var(total.name, zero) for total in self.totals]
-        counter = t.Ident(s.name(first.name))
-        end = s.extent(first.extent)
+        name, along = terms_in_order(Lowerer(s, at, self.body), self.reduce)
+        counter, end = t.Ident(name), along.end
         start = self.part * self.slices + self.slice
         stride = self.parts * self.slices
         # Terms in fours; then, if their number is no multiple of four, the rest one by one.
@@ -271,43 +272,76 @@ class _Columnwise:
         if not self.reading.in_fours:
             in_fours = s.let(self.body, "in_fours", end // TERMS * TERMS)
         four = self._turn(at, counter, TERMS)
-        loops = [
-            t.count_up(counter.name, start * TERMS, in_fours, stride * TERMS, *four)
-        ]
+        loops = [t.count_up(name, start * TERMS, in_fours, stride * TERMS, *four)]
         if not self.reading.in_fours:
             one = self._turn(at, counter, 1)
-            loops.append(t.count_up(counter.name, in_fours + start, end, stride, *one))
+            loops.append(t.count_up(name, in_fours + start, end, stride, *one))
         self.body.append(t.If(inside, tuple(loops)))
 
     def _turn(
         self, at: dict[Index, t.Expr], counter: t.Ident, count: int
     ) -> list[t.Stmt]:
         """Return the statements that add `count` terms to every row's total."""
-        s, (first, *rest) = self.builder, self.reduce.indices
         body: list[t.Stmt] = []
         label = reduction_label(self.task)
-        lowerer = Lowerer(s, at, body, label=label, counts_vectors=True)
-        lowerer = replace(lowerer, at={**at, **lowerer.counters(tuple(rest))})
-        # The matrix first, once for all rows; then each row's terms as one vector.
-        rights = [
-            self._right(
-                replace(lowerer, at={**lowerer.at, first: counter + number}),
-                suffix((number, count)),
-            )
-            for number in range(count)
+        lowerer = Lowerer(self.builder, at, body, label=label, counts_vectors=True)
+        terms = [
+            replace(lowerer, at={**at, **place})
+            for place in self._places(body, counter, count)
         ]
-        along = replace(
-            lowerer,
-            at={**lowerer.at, first: counter},
-            vector=first if count > 1 else None,
-        )
-        for which, value in enumerate(self.block.lefts(along)):
-            left, total = self._left(along, value, which), self.totals[which]
-            for number, right in enumerate(rights):
-                factors = {LEFT: Value(left.lane(COMPONENTS[number])), RIGHT: right}
+        # The matrix first, once for all rows; then each row's terms, as one vector if they are
+        # neighbours.
+        rights = [
+            self._right(term, suffix((number, count)))
+            for number, term in enumerate(terms)
+        ]
+        if self._are_neighbours:
+            along = replace(
+                terms[0], vector=self.reduce.indices[-1] if count > 1 else None
+            )
+            lefts = [
+                (self._left(along, value, row),) * count
+                for row, value in enumerate(self.block.lefts(along))
+            ]
+        else:
+            lefts = [*zip(*map(self.block.lefts, terms), strict=True)]
+        for row, total in zip(lefts, self.totals, strict=True):
+            for left, right, component in zip(row, rights, COMPONENTS, strict=False):
+                factors = {LEFT: Value(left.lane(component)), RIGHT: right}
                 term = replace(lowerer, locals=factors, vector=self._vector)
                 body.append(accumulate("sum", total, self._term(term)))
-        return lowerer.serial_loops(tuple(rest), body)
+        return body
+
+    @property
+    def _are_neighbours(self) -> bool:
+        """Whether the terms of a turn differ in the last index alone."""
+        return len(self.reduce.indices) == 1 or self.reading.in_fours
+
+    def _places(
+        self, body: list[t.Stmt], counter: t.Ident, count: int
+    ) -> Iterator[dict[Index, t.Expr]]:
+        """Yield the index values of `count` terms, from term `counter` on."""
+        if not self._are_neighbours:
+            for number in range(count):
+                yield self._unravel(body, counter + number, suffix((number, count)))
+            return
+        first, last = self._unravel(body, counter, ""), self.reduce.indices[-1]
+        for number in range(count):
+            yield {**first, last: first[last] + number}
+
+    def _unravel(
+        self, body: list[t.Stmt], position: t.Expr, which: str
+    ) -> dict[Index, t.Expr]:
+        """Return the index values of a term; those of several indices are named."""
+        s, indices = self.builder, self.reduce.indices
+        values = places(s, indices, position)
+        if len(indices) == 1:
+            return values
+        names = {
+            index: t.Ident(s.name(index.name + which, "turn")) for index in indices
+        }
+        body += [t.Let(names[index].name, values[index]) for index in indices]
+        return {**names}
 
     @property
     def _vector(self) -> Index | None:

@@ -9,10 +9,8 @@ with the option `rows` once for that many rows of the left factor.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
-from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, compare
-from kerngen.schedule.choice import ScheduleChoice
+from kerngen.plan.size import ALWAYS, NEVER, Guard
 from kerngen.schedule.contraction import Contraction, contraction_of
 from kerngen.schedule.gemv.columnwise_block import lower_columnwise_block
 from kerngen.schedule.gemv.dot_block import DOT_RUN, DotRowwise, dot_factors
@@ -29,7 +27,6 @@ from kerngen.schedule.gemv.shape import (
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.program import Variant
 from kerngen.schedule.reduce.rowwise import rows_divide, vector_names
-from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Options, Task
 
 
@@ -76,63 +73,6 @@ def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
     shape = shape_of(options, layout)
     lower = lower_columnwise_block if layout == "columns" else lower_rowwise_block
     return lower(task, shape)
-
-
-# The default schedules of strategy `gemv`: lanes by the length and the number of the rows.
-
-
-LONG_NIBBLES: Final = 4096
-MANY_LONG_OF_NIBBLES: Final = 8192
-NIBBLES_OF_MANY_LONG: Final[Options] = {"lanes": (32, 4), "columns": (4,)}
-NIBBLES_OF_LONG: Final[Options] = {"lanes": (64, 4)}
-MANY_OF_NIBBLES: Final = 16384
-NIBBLES_OF_MANY: Final[Options] = {"lanes": (16, 8), "columns": (4,)}
-"""The lanes for matrices of integers of 4 bits, by the rows of the matrix in memory.
-
-- from 8,192 rows of 4,096 on: 32 lanes, which use what they read of x for four rows
-- other rows of 4,096 on: 64 lanes, which take 2,048 integers in a turn
-- from 16,384 shorter rows on: 16 lanes
-
-On an H200, 2,560 rows of 9,728 take 9.4 us with 64 lanes (10.3 with 32), 16,384 of 16,384 with
-zero points 62 us with 32 (72 with 64), 11,008 of 4,096 12 us (13), 151,936 of 2,560 84 us with
-16 (108 with 32), and 6,144 of those 9 us with 32.
-"""
-
-MANY_OF_BYTES: Final = 6144
-BYTES_OF_MANY: Final[Options] = {"lanes": (32, 4), "columns": (4,)}
-"""From 6,144 rows of bytes on, 32 lanes share a row.
-
-On an H200, 151,936 rows of 2,560 take 103 us so (133 with 64 lanes), 6,144 of them 7.3 us
-(8.1), but 2,560 rows of 9,728 15 us (12).
-"""
-
-
-def gemv_choices(
-    task: Task, reason: str, guard: Guard = ALWAYS
-) -> Iterator[ScheduleChoice]:
-    """Yield the default schedules of a product with a vector, for calls where `guard` holds.
-
-    Matrices of narrow integers that are read by words have several, by their sizes.
-    """
-    found, layout = layout_of(task)
-    for which, options in _of_words(found, layout):
-        yield ScheduleChoice("gemv", reason, all_of(guard, which), options)
-    yield ScheduleChoice("gemv", reason, guard)
-
-
-def _of_words(
-    found: Contraction, layout: MatrixLayout
-) -> Iterator[tuple[Guard, Options]]:
-    """Yield the shapes for long and for many rows of narrow integers, with conditions."""
-    count = extent_size(found.column.extent)
-    if layout == "nibbles":
-        is_long = compare(">=", domain_size(found.over), LONG_NIBBLES)
-        many = compare(">=", count, MANY_LONG_OF_NIBBLES)
-        yield all_of(is_long, many), NIBBLES_OF_MANY_LONG
-        yield is_long, NIBBLES_OF_LONG
-        yield compare(">=", count, MANY_OF_NIBBLES), NIBBLES_OF_MANY
-    elif layout == "bytes":
-        yield compare(">=", count, MANY_OF_BYTES), BYTES_OF_MANY
 
 
 # Variants for matrices along the reduction: by how many neighbours a lane reads at once.

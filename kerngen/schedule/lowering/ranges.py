@@ -82,6 +82,18 @@ def terms_along(
     return Terms(begin, _named(to, f"{index.name}_end", end))
 
 
+def terms_in_order(to: Lowerer, reduce: ir.Reduce, step: int = 1) -> tuple[str, Terms]:
+    """Return the name of a loop's counter over all terms of `reduce`, and its range.
+
+    Terms of several indices are counted in row-major order: `unravel` finds the indices.  Only a
+    single index's range is bounded by the condition.
+    """
+    shader, (first, *rest) = to.shader, reduce.indices
+    if rest:
+        return shader.fresh("term"), Terms(t.ZERO, shader.size(reduce.indices))
+    return shader.name(first.name), terms_along(to, reduce, first, step)
+
+
 def is_window(reduce: ir.Reduce) -> bool:
     """Whether the terms are a window that moves: `sum[p when p > j - w and p <= j]`.
 

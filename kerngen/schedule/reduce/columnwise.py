@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, final
 
+from kerngen.ir.analysis.reads import loads
 from kerngen.ir.nodes import Reduce
 from kerngen.plan.size import (
     ALWAYS,
@@ -36,6 +37,7 @@ from kerngen.schedule.lowering.argmax import partial_type, term_of
 from kerngen.schedule.lowering.blocks import Blocks, accumulate_blocks
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import (
+    counted_terms,
     finish_steps,
     reduction_label,
     reduction_of,
@@ -43,8 +45,8 @@ from kerngen.schedule.lowering.cooperation import (
     value_bytes,
 )
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.identities import accumulate, combine, identity
-from kerngen.schedule.lowering.ranges import Terms, terms_along
+from kerngen.schedule.lowering.identities import combine
+from kerngen.schedule.lowering.ranges import terms_in_order
 from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
@@ -54,7 +56,6 @@ from kerngen.schedule.sizes import (
     domain_size,
     extent_size,
     loop_trips,
-    nested_trips,
     to_wgsl,
 )
 from kerngen.schedule.split import Split
@@ -77,6 +78,8 @@ AT_ONCE: Final = {1: 8, LANES: 4}
 """How many terms (vectors of four columns) a lane reads before it adds any, so that it waits once.
 
 On an H200, the sums of 10 columns of 1,000,000 rows take 17 us, 21 with 4 of single columns.
+Terms that read several elements, which are under way together anyway, are fewer: of products of
+two, 4 (2) take no longer, and the shader is shorter.
 """
 
 PARTS_AT_ONCE: Final = 4
@@ -126,16 +129,11 @@ def _variant(task: Task, name: str, when: Guard, first: DispatchShader) -> Varia
 def split_of(task: Task) -> Split:
     """Return how the terms of each column are cut into parts for workgroups.
 
-    They are cut along the reduction's first index.  Of fewer than `COLUMNS` columns, a part
-    has more terms of each; with further indices, it has fewer, but one for each slice.
+    Of fewer than `COLUMNS` columns, a part has more terms of each.
     """
-    first, *rest = reduction_of(task).indices
     columns = minimum(maximum(extent_size(task.domain[-1].extent), 1), COLUMNS)
     terms = quotient(PART * COLUMNS, columns)
-    if rest:
-        inner = maximum(domain_size(tuple(rest)), 1)
-        terms = maximum(quotient(terms, inner), quotient(LANES_PER_GROUP, columns))
-    return Split((first,), terms, MAX_PARTS)
+    return Split(reduction_of(task).indices, terms, MAX_PARTS)
 
 
 def _write_count(shader: ShaderBuilder, body: list[t.Stmt], split: Split) -> t.Ident:
@@ -289,16 +287,15 @@ def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
         workgroup_size=LANES_PER_GROUP,
         summary=f"first of two dispatches: a part of {COLUMNS} columns per workgroup.",
         variant="" if names else "edge",
+        terms=counted_terms(reduce),
         trips=loop_trips(task, {reduce: _slice_trips(task, across)}),
     )
 
 
 def _slice_trips(task: Task, across: Size) -> Size:
-    """Return how many turns the loops of one slice take."""
-    first, *rest = reduction_of(task).indices
-    slices = quotient(LANES_PER_GROUP, maximum(across, 1))
-    own = ceil_div(extent_size(first.extent), split_of(task).count * slices)
-    return nested_trips(own, tuple(rest))
+    """Return how many turns the loop of one slice takes."""
+    slices = split_of(task).count * quotient(LANES_PER_GROUP, maximum(across, 1))
+    return ceil_div(domain_size(reduction_of(task).indices), slices)
 
 
 def _own_terms(
@@ -313,58 +310,27 @@ def _own_terms(
     `parts` has the number of the workgroup's part, and the number of parts.
     """
     shader, width = lowerer.shader, LANES if lowerer.vector else 1
-    (part, count), (first, *rest) = parts, reduce.indices
-    counter = t.Ident(shader.name(first.name))
     total = t.Ident(shader.fresh(f"{lowerer.label}_{reduce.kind}"))
-    along = terms_along(lowerer, reduce, first)
-
-    start: t.Stmt
-    loop: t.Stmt
-    if rest:
-        # A turn is a loop over the other indices: it takes one term of the first.
-        inner = lowerer.nested({first: counter, **lowerer.counters(tuple(rest))})
-        value = term_of(inner, reduce, wide=width > 1)
-        inner.block.append(accumulate(reduce.kind, total, value))
-        turn = lowerer.serial_loops(tuple(rest), inner.block)
-        zero = identity(shader, reduce.kind, reduce.type, width)
-        start = t.Var(total.name, zero)
-        begin = along.begin + (part * slices.count + slices.own)
-        step = count * slices.count
-        loop = t.count_up(counter.name, begin, along.end, step, *turn)
-    else:
-        start, loop = _read_ahead(lowerer, reduce, total, along, (part, count), slices)
-    lowerer.block.extend([start, t.If(inside, (loop,))])
-    return total
-
-
-def _read_ahead(
-    lowerer: Lowerer,
-    reduce: Reduce,
-    total: t.Ident,
-    along: Terms,
-    parts: tuple[t.Expr, t.Expr],
-    slices: Slices,
-) -> list[t.Stmt]:
-    """Return the variable `total`, and the loop that reads several terms at once."""
-    shader, width = lowerer.shader, LANES if lowerer.vector else 1
-    (part, count), (first,) = parts, reduce.indices
+    (part, count), reads = parts, len(frozenset(loads(reduce.body)))
+    at_once = max(AT_ONCE[width] // max(reads, 1), 1)
+    counter, along = terms_in_order(lowerer, reduce)
 
     def term(at: t.Ident, block: list[t.Stmt]) -> t.Expr:
-        inner = replace(lowerer.nested({first: at}), block=block)
-        return term_of(inner, reduce, wide=width > 1)
+        inner = lowerer.nested(unravel(shader, block, reduce.indices, at))
+        return term_of(replace(inner, block=block), reduce, wide=width > 1)
 
-    at_once = AT_ONCE[width]
-    begin = part * slices.count * at_once + slices.own
     blocks = Blocks(
-        shader.name(first.name),
-        start=along.begin + begin,
+        counter,
+        start=along.begin + (part * slices.count * at_once + slices.own),
         end=along.end,
         step=slices.count,
         turn=count * slices.count * at_once,
         at_once=at_once,
     )
     reduced = reduce.kind, reduce.type, width
-    return accumulate_blocks(shader, total, reduced, blocks, term)
+    start, loop = accumulate_blocks(shader, total, reduced, blocks, term)
+    lowerer.block.extend([start, t.If(inside, (loop,))])
+    return total
 
 
 # The second dispatch

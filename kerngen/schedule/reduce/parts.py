@@ -29,7 +29,7 @@ from kerngen.schedule.lowering.cooperation import (
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.joining import Joiner
-from kerngen.schedule.lowering.ranges import terms_along
+from kerngen.schedule.lowering.ranges import terms_in_order
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, position_name, unravel
 from kerngen.schedule.program import DispatchShader, Variant
@@ -152,8 +152,7 @@ def _accumulate(
         part 1: terms 1024 to 2047, ...
     """
     shader, indices = lowerer.shader, reduce.indices
-    single = len(indices) == 1
-    counter = shader.name(indices[0].name) if single else shader.fresh("term")
+    counter, along = terms_in_order(lowerer, reduce, width)
     total = t.Ident(shader.fresh(f"{lowerer.label}_{reduce.kind}"))
 
     def term(at: t.Ident, block: list[t.Stmt]) -> t.Expr:
@@ -166,15 +165,10 @@ def _accumulate(
 
     step = PART_LANES * width
     first = part * AT_ONCE * PART_LANES + shader.lane
-    start, end = first * width, shader.size(indices)
-    # A condition such as `j <= i` bounds the loop, if there is one index.
-    if single:
-        along = terms_along(lowerer, reduce, indices[0], width)
-        start, end = along.begin + start, along.end
     blocks = Blocks(
         counter,
-        start=start,
-        end=end,
+        start=along.begin + first * width,
+        end=along.end,
         step=step,
         turn=count * (AT_ONCE * step),
         at_once=AT_ONCE,

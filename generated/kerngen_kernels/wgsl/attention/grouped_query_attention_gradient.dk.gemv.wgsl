@@ -29,7 +29,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.s + 511u) >> 9u, 1u), 512u);
+    let count = min(max((u.s * u.u_range + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.d + 63u) >> 6u;
     if (group >= u.b * u.r * u.t * count * column_blocks) {
         return;
@@ -41,27 +41,31 @@ fn main(
     let j = group / column_blocks / count % u.t;
     let p = group % column_blocks * 64u + (lane & 15u) * 4u;
     var dk_sum = vec4f(0.0);
-    let in_fours = (u.s >> 2u) * 4u;
+    let in_fours = ((u.s * u.u_range) >> 2u) * 4u;
     if (p < u.d) {
-        for (var i = (part * 16u + slice) * 4u; i < in_fours; i += count * 16u * 4u) {
-            for (var u_ = 0u; u_ < u.u_range; u_ += 1u) {
-                let right_0 = q[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * (u.d >> 2u) + (p >> 2u)];
-                let right_1 = q[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 1u)) * (u.d >> 2u) + (p >> 2u)];
-                let right_2 = q[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 2u)) * (u.d >> 2u) + (p >> 2u)];
-                let right_3 = q[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 3u)) * (u.d >> 2u) + (p >> 2u)];
-                let dproduct_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-                let left = vec4f(dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + dproduct_at.x) * u.t + j], dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + dproduct_at.y) * u.t + j], dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + dproduct_at.z) * u.t + j], dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + dproduct_at.w) * u.t + j]);
-                dk_sum += left.x * right_0;
-                dk_sum += left.y * right_1;
-                dk_sum += left.z * right_2;
-                dk_sum += left.w * right_3;
-            }
+        for (var term = (part * 16u + slice) * 4u; term < in_fours; term += count * 16u * 4u) {
+            let i_0 = term / u.u_range;
+            let u_0 = term % u.u_range;
+            let i_1 = (term + 1u) / u.u_range;
+            let u_1 = (term + 1u) % u.u_range;
+            let i_2 = (term + 2u) / u.u_range;
+            let u_2 = (term + 2u) % u.u_range;
+            let i_3 = (term + 3u) / u.u_range;
+            let u_3 = (term + 3u) % u.u_range;
+            let right_0 = q[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * (u.d >> 2u) + (p >> 2u)];
+            let right_1 = q[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * (u.d >> 2u) + (p >> 2u)];
+            let right_2 = q[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * (u.d >> 2u) + (p >> 2u)];
+            let right_3 = q[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * (u.d >> 2u) + (p >> 2u)];
+            dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.t + j] * right_0;
+            dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.t + j] * right_1;
+            dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.t + j] * right_2;
+            dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.t + j] * right_3;
         }
-        for (var i = in_fours + (part * 16u + slice); i < u.s; i += count * 16u) {
-            for (var u_ = 0u; u_ < u.u_range; u_ += 1u) {
-                let right = q[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * (u.d >> 2u) + (p >> 2u)];
-                dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
-            }
+        for (var term = in_fours + (part * 16u + slice); term < u.s * u.u_range; term += count * 16u) {
+            let i = term / u.u_range;
+            let u_ = term % u.u_range;
+            let right = q[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * (u.d >> 2u) + (p >> 2u)];
+            dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
         }
     }
     partial[lane] = dk_sum;
@@ -88,7 +92,7 @@ fn finish(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.s + 511u) >> 9u, 1u), 512u);
+    let count = min(max((u.s * u.u_range + 511u) >> 9u, 1u), 512u);
     let across = 256u / min((count + 3u) >> 2u, 32u);
     let slices = 256u / across;
     let slice = lane / across;
@@ -146,7 +150,7 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.s + 511u) >> 9u, 1u), 512u);
+    let count = min(max((u.s * u.u_range + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.d + 63u) >> 6u;
     if (group >= u.b * u.r * u.t * count * column_blocks) {
         return;
@@ -158,27 +162,31 @@ fn edge(
     let j = group / column_blocks / count % u.t;
     let p = group % column_blocks * 64u + (lane & 63u);
     var dk_sum = 0.0;
-    let in_fours = (u.s >> 2u) * 4u;
+    let in_fours = ((u.s * u.u_range) >> 2u) * 4u;
     if (p < u.d) {
-        for (var i = (part * 4u + slice) * 4u; i < in_fours; i += count * 4u * 4u) {
-            for (var u_ = 0u; u_ < u.u_range; u_ += 1u) {
-                let right_0 = q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + p];
-                let right_1 = q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 1u)) * u.d + p];
-                let right_2 = q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 2u)) * u.d + p];
-                let right_3 = q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 3u)) * u.d + p];
-                let dproduct_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-                let left = vec4f(dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + dproduct_at.x) * u.t + j], dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + dproduct_at.y) * u.t + j], dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + dproduct_at.z) * u.t + j], dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + dproduct_at.w) * u.t + j]);
-                dk_sum += left.x * right_0;
-                dk_sum += left.y * right_1;
-                dk_sum += left.z * right_2;
-                dk_sum += left.w * right_3;
-            }
+        for (var term = (part * 4u + slice) * 4u; term < in_fours; term += count * 4u * 4u) {
+            let i_0 = term / u.u_range;
+            let u_0 = term % u.u_range;
+            let i_1 = (term + 1u) / u.u_range;
+            let u_1 = (term + 1u) % u.u_range;
+            let i_2 = (term + 2u) / u.u_range;
+            let u_2 = (term + 2u) % u.u_range;
+            let i_3 = (term + 3u) / u.u_range;
+            let u_3 = (term + 3u) % u.u_range;
+            let right_0 = q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.d + p];
+            let right_1 = q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.d + p];
+            let right_2 = q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.d + p];
+            let right_3 = q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.d + p];
+            dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.t + j] * right_0;
+            dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.t + j] * right_1;
+            dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.t + j] * right_2;
+            dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.t + j] * right_3;
         }
-        for (var i = in_fours + (part * 4u + slice); i < u.s; i += count * 4u) {
-            for (var u_ = 0u; u_ < u.u_range; u_ += 1u) {
-                let right = q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + p];
-                dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
-            }
+        for (var term = in_fours + (part * 4u + slice); term < u.s * u.u_range; term += count * 4u) {
+            let i = term / u.u_range;
+            let u_ = term % u.u_range;
+            let right = q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + p];
+            dk_sum += dproduct[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
         }
     }
     partial_finish[lane] = dk_sum;

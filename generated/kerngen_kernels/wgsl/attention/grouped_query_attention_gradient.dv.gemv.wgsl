@@ -29,7 +29,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.s + 511u) >> 9u, 1u), 512u);
+    let count = min(max((u.s * u.u_range + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.e + 63u) >> 6u;
     if (group >= u.b * u.r * u.t * count * column_blocks) {
         return;
@@ -41,27 +41,31 @@ fn main(
     let j = group / column_blocks / count % u.t;
     let c = group % column_blocks * 64u + (lane & 15u) * 4u;
     var dv_sum = vec4f(0.0);
-    let in_fours = (u.s >> 2u) * 4u;
+    let in_fours = ((u.s * u.u_range) >> 2u) * 4u;
     if (c < u.e) {
-        for (var i = (part * 16u + slice) * 4u; i < in_fours; i += count * 16u * 4u) {
-            for (var u_ = 0u; u_ < u.u_range; u_ += 1u) {
-                let right_0 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * (u.e >> 2u) + (c >> 2u)];
-                let right_1 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 1u)) * (u.e >> 2u) + (c >> 2u)];
-                let right_2 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 2u)) * (u.e >> 2u) + (c >> 2u)];
-                let right_3 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 3u)) * (u.e >> 2u) + (c >> 2u)];
-                let weight_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-                let left = vec4f(weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + weight_at.x) * u.t + j], weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + weight_at.y) * u.t + j], weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + weight_at.z) * u.t + j], weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + weight_at.w) * u.t + j]);
-                dv_sum += left.x * right_0;
-                dv_sum += left.y * right_1;
-                dv_sum += left.z * right_2;
-                dv_sum += left.w * right_3;
-            }
+        for (var term = (part * 16u + slice) * 4u; term < in_fours; term += count * 16u * 4u) {
+            let i_0 = term / u.u_range;
+            let u_0 = term % u.u_range;
+            let i_1 = (term + 1u) / u.u_range;
+            let u_1 = (term + 1u) % u.u_range;
+            let i_2 = (term + 2u) / u.u_range;
+            let u_2 = (term + 2u) % u.u_range;
+            let i_3 = (term + 3u) / u.u_range;
+            let u_3 = (term + 3u) % u.u_range;
+            let right_0 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * (u.e >> 2u) + (c >> 2u)];
+            let right_1 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * (u.e >> 2u) + (c >> 2u)];
+            let right_2 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * (u.e >> 2u) + (c >> 2u)];
+            let right_3 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * (u.e >> 2u) + (c >> 2u)];
+            dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.t + j] * right_0;
+            dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.t + j] * right_1;
+            dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.t + j] * right_2;
+            dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.t + j] * right_3;
         }
-        for (var i = in_fours + (part * 16u + slice); i < u.s; i += count * 16u) {
-            for (var u_ = 0u; u_ < u.u_range; u_ += 1u) {
-                let right = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * (u.e >> 2u) + (c >> 2u)];
-                dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
-            }
+        for (var term = in_fours + (part * 16u + slice); term < u.s * u.u_range; term += count * 16u) {
+            let i = term / u.u_range;
+            let u_ = term % u.u_range;
+            let right = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * (u.e >> 2u) + (c >> 2u)];
+            dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
         }
     }
     partial[lane] = dv_sum;
@@ -88,7 +92,7 @@ fn finish(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.s + 511u) >> 9u, 1u), 512u);
+    let count = min(max((u.s * u.u_range + 511u) >> 9u, 1u), 512u);
     let across = 256u / min((count + 3u) >> 2u, 32u);
     let slices = 256u / across;
     let slice = lane / across;
@@ -146,7 +150,7 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let count = min(max((u.s + 511u) >> 9u, 1u), 512u);
+    let count = min(max((u.s * u.u_range + 511u) >> 9u, 1u), 512u);
     let column_blocks = (u.e + 63u) >> 6u;
     if (group >= u.b * u.r * u.t * count * column_blocks) {
         return;
@@ -158,27 +162,31 @@ fn edge(
     let j = group / column_blocks / count % u.t;
     let c = group % column_blocks * 64u + (lane & 63u);
     var dv_sum = 0.0;
-    let in_fours = (u.s >> 2u) * 4u;
+    let in_fours = ((u.s * u.u_range) >> 2u) * 4u;
     if (c < u.e) {
-        for (var i = (part * 4u + slice) * 4u; i < in_fours; i += count * 4u * 4u) {
-            for (var u_ = 0u; u_ < u.u_range; u_ += 1u) {
-                let right_0 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c];
-                let right_1 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 1u)) * u.e + c];
-                let right_2 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 2u)) * u.e + c];
-                let right_3 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (i + 3u)) * u.e + c];
-                let weight_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-                let left = vec4f(weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + weight_at.x) * u.t + j], weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + weight_at.y) * u.t + j], weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + weight_at.z) * u.t + j], weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + weight_at.w) * u.t + j]);
-                dv_sum += left.x * right_0;
-                dv_sum += left.y * right_1;
-                dv_sum += left.z * right_2;
-                dv_sum += left.w * right_3;
-            }
+        for (var term = (part * 4u + slice) * 4u; term < in_fours; term += count * 4u * 4u) {
+            let i_0 = term / u.u_range;
+            let u_0 = term % u.u_range;
+            let i_1 = (term + 1u) / u.u_range;
+            let u_1 = (term + 1u) % u.u_range;
+            let i_2 = (term + 2u) / u.u_range;
+            let u_2 = (term + 2u) % u.u_range;
+            let i_3 = (term + 3u) / u.u_range;
+            let u_3 = (term + 3u) % u.u_range;
+            let right_0 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.e + c];
+            let right_1 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.e + c];
+            let right_2 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.e + c];
+            let right_3 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.e + c];
+            dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.t + j] * right_0;
+            dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.t + j] * right_1;
+            dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.t + j] * right_2;
+            dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.t + j] * right_3;
         }
-        for (var i = in_fours + (part * 4u + slice); i < u.s; i += count * 4u) {
-            for (var u_ = 0u; u_ < u.u_range; u_ += 1u) {
-                let right = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c];
-                dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
-            }
+        for (var term = in_fours + (part * 4u + slice); term < u.s * u.u_range; term += count * 4u) {
+            let i = term / u.u_range;
+            let u_ = term % u.u_range;
+            let right = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c];
+            dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
         }
     }
     partial_finish[lane] = dv_sum;

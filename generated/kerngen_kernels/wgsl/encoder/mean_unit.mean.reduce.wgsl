@@ -36,24 +36,14 @@ fn main(
     let i_end = min(count[n], u.s);
     var mean_sum = vec4f(0.0);
     if (j < u.d && slice < slices) {
-        for (var i = group / blocks % count_ * slices * 4u + slice; i < i_end; i += count_ * slices * 4u) {
+        for (var i = group / blocks % count_ * slices * 2u + slice; i < i_end; i += count_ * slices * 2u) {
             let i1 = i + slices;
-            let i2 = i + slices * 2u;
-            let i3 = i + slices * 3u;
             let term = select(vec4f(0.0), x[((n * u.s + i) * u.d + j) >> 2u], u32(i32(i)) < count[n]);
             var term1 = vec4f(0.0);
             if (i1 < i_end) {
                 term1 = select(vec4f(0.0), x[((n * u.s + i1) * u.d + j) >> 2u], u32(i32(i1)) < count[n]);
             }
-            var term2 = vec4f(0.0);
-            if (i2 < i_end) {
-                term2 = select(vec4f(0.0), x[((n * u.s + i2) * u.d + j) >> 2u], u32(i32(i2)) < count[n]);
-            }
-            var term3 = vec4f(0.0);
-            if (i3 < i_end) {
-                term3 = select(vec4f(0.0), x[((n * u.s + i3) * u.d + j) >> 2u], u32(i32(i3)) < count[n]);
-            }
-            mean_sum += term + term1 + (term2 + term3);
+            mean_sum += term + term1;
         }
     }
     partial[lane] = mean_sum;
@@ -152,14 +142,10 @@ fn edge(
     let i_end = min(count[n], u.s);
     var mean_sum = 0.0;
     if (j < u.d && slice < slices) {
-        for (var i = group / blocks % count_ * slices * 8u + slice; i < i_end; i += count_ * slices * 8u) {
+        for (var i = group / blocks % count_ * slices * 4u + slice; i < i_end; i += count_ * slices * 4u) {
             let i1 = i + slices;
             let i2 = i + slices * 2u;
             let i3 = i + slices * 3u;
-            let i4 = i + slices * 4u;
-            let i5 = i + slices * 5u;
-            let i6 = i + slices * 6u;
-            let i7 = i + slices * 7u;
             let term = select(0.0, x_edge[(n * u.s + i) * u.d + j], u32(i32(i)) < count[n]);
             var term1 = 0.0;
             if (i1 < i_end) {
@@ -173,23 +159,7 @@ fn edge(
             if (i3 < i_end) {
                 term3 = select(0.0, x_edge[(n * u.s + i3) * u.d + j], u32(i32(i3)) < count[n]);
             }
-            var term4 = 0.0;
-            if (i4 < i_end) {
-                term4 = select(0.0, x_edge[(n * u.s + i4) * u.d + j], u32(i32(i4)) < count[n]);
-            }
-            var term5 = 0.0;
-            if (i5 < i_end) {
-                term5 = select(0.0, x_edge[(n * u.s + i5) * u.d + j], u32(i32(i5)) < count[n]);
-            }
-            var term6 = 0.0;
-            if (i6 < i_end) {
-                term6 = select(0.0, x_edge[(n * u.s + i6) * u.d + j], u32(i32(i6)) < count[n]);
-            }
-            var term7 = 0.0;
-            if (i7 < i_end) {
-                term7 = select(0.0, x_edge[(n * u.s + i7) * u.d + j], u32(i32(i7)) < count[n]);
-            }
-            mean_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
+            mean_sum += term + term1 + (term2 + term3);
         }
     }
     partial_finish[lane] = mean_sum;

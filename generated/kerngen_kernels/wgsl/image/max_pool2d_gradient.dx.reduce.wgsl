@@ -44,8 +44,8 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = max(16384u / min(max(u.w, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.w, 1u), 64u));
-    let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
+    let terms = 16384u / min(max(u.w, 1u), 64u);
+    let count = min(max((u.size_length * u.size_length + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.w + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.b * u.c * u.h * count * blocks) {
@@ -60,13 +60,14 @@ fn main(
     let j = group % blocks * 64u + lane % across * 4u;
     var dx_sum = vec4f(0.0);
     if (j < u.w && slice < slices) {
-        for (var u_ = group / blocks % count * slices + slice; u_ < u.size_length; u_ += count * slices) {
-            for (var v = 0u; v < u.size_length; v += 1u) {
-                let y_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
-                let dy_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
-                let y_ties_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
-                dx_sum += select(vec4f(0.0), vec4f(dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.x], dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.y], dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.z], dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.w]) / vec4f(y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.x], y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.y], y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.z], y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.w]), vec4<bool>(remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p)) & (remainder4(vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v), vec4i(u.step)) == vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step >= vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step < vec4i(i32(u.r))) & (x[(((n * u.c + q) * u.h + i) * u.w + j) >> 2u] == vec4f(y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.x], y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.y], y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.z], y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.w])));
-            }
+        for (var term = group / blocks % count * slices + slice; term < u.size_length * u.size_length; term += count * slices) {
+            let u_ = term / u.size_length;
+            let v = term % u.size_length;
+            let y_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
+            let dy_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
+            let y_ties_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
+            let term_ = select(vec4f(0.0), vec4f(dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.x], dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.y], dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.z], dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.w]) / vec4f(y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.x], y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.y], y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.z], y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.w]), vec4<bool>(remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p)) & (remainder4(vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v), vec4i(u.step)) == vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step >= vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step < vec4i(i32(u.r))) & (x[(((n * u.c + q) * u.h + i) * u.w + j) >> 2u] == vec4f(y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.x], y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.y], y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.z], y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.w])));
+            dx_sum += term_;
         }
     }
     partial[lane] = dx_sum;
@@ -94,8 +95,8 @@ fn finish(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = max(16384u / min(max(u.w, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.w, 1u), 64u));
-    let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
+    let terms = 16384u / min(max(u.w, 1u), 64u);
+    let count = min(max((u.size_length * u.size_length + terms - 1u) / terms, 1u), 512u);
     let across = 256u / min((count + 3u) >> 2u, 32u);
     let slices = 256u / across;
     let slice = lane / across;
@@ -151,8 +152,8 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = max(16384u / min(max(u.w, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.w, 1u), 64u));
-    let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
+    let terms = 16384u / min(max(u.w, 1u), 64u);
+    let count = min(max((u.size_length * u.size_length + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.w + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.b * u.c * u.h * count * blocks) {
@@ -167,10 +168,18 @@ fn edge(
     let j = group % blocks * 64u + lane % across;
     var dx_sum = 0.0;
     if (j < u.w && slice < slices) {
-        for (var u_ = group / blocks % count * slices + slice; u_ < u.size_length; u_ += count * slices) {
-            for (var v = 0u; v < u.size_length; v += 1u) {
-                dx_sum += select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
+        for (var term = group / blocks % count * slices * 2u + slice; term < u.size_length * u.size_length; term += count * slices * 2u) {
+            let term1 = term + slices;
+            let u_ = term / u.size_length;
+            let v = term % u.size_length;
+            let term_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
+            var term1_ = 0.0;
+            if (term1 < u.size_length * u.size_length) {
+                let u_ = term1 / u.size_length;
+                let v = term1 % u.size_length;
+                term1_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
             }
+            dx_sum += term_ + term1_;
         }
     }
     partial_finish[lane] = dx_sum;

@@ -30,8 +30,8 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = max(16384u / min(max(u.r, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.r, 1u), 64u));
-    let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
+    let terms = 16384u / min(max(u.r, 1u), 64u);
+    let count = min(max((u.size_length * u.size_length + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.r + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.b * u.c * u.p * count * blocks) {
@@ -46,11 +46,20 @@ fn main(
     let j = group % blocks * 64u + lane % across * 4u;
     var y_ties_sum = vec4f(0.0);
     if (j < u.r && slice < slices) {
-        for (var u_ = group / blocks % count * slices + slice; u_ < u.size_length; u_ += count * slices) {
-            for (var v = 0u; v < u.size_length; v += 1u) {
-                let x_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-                y_ties_sum += select(vec4f(0.0), vec4f(1.0), vec4<bool>(i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge >= vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge < vec4i(i32(u.w))) & (vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]) == y[(((n * u.c + q) * u.p + i) * u.r + j) >> 2u]));
+        for (var term = group / blocks % count * slices * 2u + slice; term < u.size_length * u.size_length; term += count * slices * 2u) {
+            let term1 = term + slices;
+            let u_ = term / u.size_length;
+            let v = term % u.size_length;
+            let x_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            let term_ = select(vec4f(0.0), vec4f(1.0), vec4<bool>(i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge >= vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge < vec4i(i32(u.w))) & (vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]) == y[(((n * u.c + q) * u.p + i) * u.r + j) >> 2u]));
+            var term1_ = vec4f(0.0);
+            if (term1 < u.size_length * u.size_length) {
+                let u_ = term1 / u.size_length;
+                let v = term1 % u.size_length;
+                let x_at_ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+                term1_ = select(vec4f(0.0), vec4f(1.0), vec4<bool>(i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge >= vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge < vec4i(i32(u.w))) & (vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.w]) == y[(((n * u.c + q) * u.p + i) * u.r + j) >> 2u]));
             }
+            y_ties_sum += term_ + term1_;
         }
     }
     partial[lane] = y_ties_sum;
@@ -78,8 +87,8 @@ fn finish(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = max(16384u / min(max(u.r, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.r, 1u), 64u));
-    let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
+    let terms = 16384u / min(max(u.r, 1u), 64u);
+    let count = min(max((u.size_length * u.size_length + terms - 1u) / terms, 1u), 512u);
     let across = 256u / min((count + 3u) >> 2u, 32u);
     let slices = 256u / across;
     let slice = lane / across;
@@ -135,8 +144,8 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let terms = max(16384u / min(max(u.r, 1u), 64u) / max(u.size_length, 1u), 256u / min(max(u.r, 1u), 64u));
-    let count = min(max((u.size_length + terms - 1u) / terms, 1u), 512u);
+    let terms = 16384u / min(max(u.r, 1u), 64u);
+    let count = min(max((u.size_length * u.size_length + terms - 1u) / terms, 1u), 512u);
     let blocks = (u.r + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.b * u.c * u.p * count * blocks) {
@@ -151,10 +160,32 @@ fn edge(
     let j = group % blocks * 64u + lane % across;
     var y_ties_sum = 0.0;
     if (j < u.r && slice < slices) {
-        for (var u_ = group / blocks % count * slices + slice; u_ < u.size_length; u_ += count * slices) {
-            for (var v = 0u; v < u.size_length; v += 1u) {
-                y_ties_sum += select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+        for (var term = group / blocks % count * slices * 4u + slice; term < u.size_length * u.size_length; term += count * slices * 4u) {
+            let term1 = term + slices;
+            let term2 = term + slices * 2u;
+            let term3 = term + slices * 3u;
+            let u_ = term / u.size_length;
+            let v = term % u.size_length;
+            let term_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+            var term1_ = 0.0;
+            if (term1 < u.size_length * u.size_length) {
+                let u_ = term1 / u.size_length;
+                let v = term1 % u.size_length;
+                term1_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_edge[((n * u.c + q) * u.p + i) * u.r + j]);
             }
+            var term2_ = 0.0;
+            if (term2 < u.size_length * u.size_length) {
+                let u_ = term2 / u.size_length;
+                let v = term2 % u.size_length;
+                term2_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+            }
+            var term3_ = 0.0;
+            if (term3 < u.size_length * u.size_length) {
+                let u_ = term3 / u.size_length;
+                let v = term3 % u.size_length;
+                term3_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+            }
+            y_ties_sum += term_ + term1_ + (term2_ + term3_);
         }
     }
     partial_finish[lane] = y_ties_sum;

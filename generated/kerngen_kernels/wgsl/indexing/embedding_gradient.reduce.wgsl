@@ -36,24 +36,14 @@ fn main(
     let j = group % blocks * 64u + lane % across * 4u;
     var dtable_sum = vec4f(0.0);
     if (j < u.d && slice < slices) {
-        for (var k = group / blocks % count * slices * 4u + slice; k < u.n; k += count * slices * 4u) {
+        for (var k = group / blocks % count * slices * 2u + slice; k < u.n; k += count * slices * 2u) {
             let k1 = k + slices;
-            let k2 = k + slices * 2u;
-            let k3 = k + slices * 3u;
             let term = select(vec4f(0.0), dy[(k * u.d + j) >> 2u], min(ids[k], u32(i32(u.v_len) - 1)) == u32(i32(i)));
             var term1 = vec4f(0.0);
             if (k1 < u.n) {
                 term1 = select(vec4f(0.0), dy[(k1 * u.d + j) >> 2u], min(ids[k1], u32(i32(u.v_len) - 1)) == u32(i32(i)));
             }
-            var term2 = vec4f(0.0);
-            if (k2 < u.n) {
-                term2 = select(vec4f(0.0), dy[(k2 * u.d + j) >> 2u], min(ids[k2], u32(i32(u.v_len) - 1)) == u32(i32(i)));
-            }
-            var term3 = vec4f(0.0);
-            if (k3 < u.n) {
-                term3 = select(vec4f(0.0), dy[(k3 * u.d + j) >> 2u], min(ids[k3], u32(i32(u.v_len) - 1)) == u32(i32(i)));
-            }
-            dtable_sum += term + term1 + (term2 + term3);
+            dtable_sum += term + term1;
         }
     }
     partial[lane] = dtable_sum;
@@ -150,14 +140,10 @@ fn edge(
     let j = group % blocks * 64u + lane % across;
     var dtable_sum = 0.0;
     if (j < u.d && slice < slices) {
-        for (var k = group / blocks % count * slices * 8u + slice; k < u.n; k += count * slices * 8u) {
+        for (var k = group / blocks % count * slices * 4u + slice; k < u.n; k += count * slices * 4u) {
             let k1 = k + slices;
             let k2 = k + slices * 2u;
             let k3 = k + slices * 3u;
-            let k4 = k + slices * 4u;
-            let k5 = k + slices * 5u;
-            let k6 = k + slices * 6u;
-            let k7 = k + slices * 7u;
             let term = select(0.0, dy_edge[k * u.d + j], min(ids[k], u32(i32(u.v_len) - 1)) == u32(i32(i)));
             var term1 = 0.0;
             if (k1 < u.n) {
@@ -171,23 +157,7 @@ fn edge(
             if (k3 < u.n) {
                 term3 = select(0.0, dy_edge[k3 * u.d + j], min(ids[k3], u32(i32(u.v_len) - 1)) == u32(i32(i)));
             }
-            var term4 = 0.0;
-            if (k4 < u.n) {
-                term4 = select(0.0, dy_edge[k4 * u.d + j], min(ids[k4], u32(i32(u.v_len) - 1)) == u32(i32(i)));
-            }
-            var term5 = 0.0;
-            if (k5 < u.n) {
-                term5 = select(0.0, dy_edge[k5 * u.d + j], min(ids[k5], u32(i32(u.v_len) - 1)) == u32(i32(i)));
-            }
-            var term6 = 0.0;
-            if (k6 < u.n) {
-                term6 = select(0.0, dy_edge[k6 * u.d + j], min(ids[k6], u32(i32(u.v_len) - 1)) == u32(i32(i)));
-            }
-            var term7 = 0.0;
-            if (k7 < u.n) {
-                term7 = select(0.0, dy_edge[k7 * u.d + j], min(ids[k7], u32(i32(u.v_len) - 1)) == u32(i32(i)));
-            }
-            dtable_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
+            dtable_sum += term + term1 + (term2 + term3);
         }
     }
     partial_finish[lane] = dtable_sum;

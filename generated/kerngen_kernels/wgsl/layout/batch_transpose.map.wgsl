@@ -31,7 +31,31 @@ fn main(
     y[((q * u.n + j) * u.m + i) >> 2u] = vec4f(x[(q * u.m + x_at.x) * u.n + j], x[(q * u.m + x_at.y) * u.n + j], x[(q * u.m + x_at.z) * u.n + j], x[(q * u.m + x_at.w) * u.n + j]);
 }
 
-@group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y_tiled: array<f32>;
+
+// A tile of 16 x 64 elements per workgroup.
+@compute @workgroup_size(256)
+fn tiled(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let rows = (u.n + 15u) >> 4u;
+    let columns = (u.m + 63u) >> 6u;
+    if (group >= u.b * rows * columns) {
+        return;
+    }
+    let q = group / columns / rows;
+    let first_j = group / columns % rows * 16u + ((lane >> 3u) & 3u);
+    let i = group % columns * 64u + ((lane >> 5u) * 8u + (lane & 7u));
+    for (var turn = 0u; turn < 16u; turn += 4u) {
+        let j = first_j + turn;
+        if (j < u.n && i < u.m) {
+            y_tiled[(q * u.n + j) * u.m + i] = x[(q * u.m + i) * u.n + j];
+        }
+    }
+}
 
 // One invocation per element.
 @compute @workgroup_size(256)
@@ -47,5 +71,5 @@ fn edge(
     let q = element / u.m / u.n;
     let j = element / u.m % u.n;
     let i = element % u.m;
-    y_edge[(q * u.n + j) * u.m + i] = x[(q * u.m + i) * u.n + j];
+    y_tiled[(q * u.n + j) * u.m + i] = x[(q * u.m + i) * u.n + j];
 }

@@ -28,7 +28,30 @@ fn main(
     y[(j * u.m + i) >> 2u] = vec4f(x[x_at.x * u.n + j], x[x_at.y * u.n + j], x[x_at.z * u.n + j], x[x_at.w * u.n + j]);
 }
 
-@group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y_tiled: array<f32>;
+
+// A tile of 16 x 64 elements per workgroup.
+@compute @workgroup_size(256)
+fn tiled(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let rows = (u.n + 15u) >> 4u;
+    let columns = (u.m + 63u) >> 6u;
+    if (group >= rows * columns) {
+        return;
+    }
+    let first_j = group / columns % rows * 16u + ((lane >> 3u) & 3u);
+    let i = group % columns * 64u + ((lane >> 5u) * 8u + (lane & 7u));
+    for (var turn = 0u; turn < 16u; turn += 4u) {
+        let j = first_j + turn;
+        if (j < u.n && i < u.m) {
+            y_tiled[j * u.m + i] = x[i * u.n + j];
+        }
+    }
+}
 
 // One invocation per element.
 @compute @workgroup_size(256)
@@ -43,5 +66,5 @@ fn edge(
     }
     let j = element / u.m;
     let i = element % u.m;
-    y_edge[j * u.m + i] = x[i * u.n + j];
+    y_tiled[j * u.m + i] = x[i * u.n + j];
 }

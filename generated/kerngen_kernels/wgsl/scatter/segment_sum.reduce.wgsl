@@ -36,24 +36,14 @@ fn main(
     let j = group % blocks * 64u + lane % across * 4u;
     var y_sum = vec4f(0.0);
     if (j < u.d && slice < slices) {
-        for (var i = group / blocks % count * slices * 4u + slice; i < u.n; i += count * slices * 4u) {
+        for (var i = group / blocks % count * slices * 2u + slice; i < u.n; i += count * slices * 2u) {
             let i1 = i + slices;
-            let i2 = i + slices * 2u;
-            let i3 = i + slices * 3u;
             let term = select(vec4f(0.0), x[(i * u.d + j) >> 2u], segment[i] == u32(i32(s)));
             var term1 = vec4f(0.0);
             if (i1 < u.n) {
                 term1 = select(vec4f(0.0), x[(i1 * u.d + j) >> 2u], segment[i1] == u32(i32(s)));
             }
-            var term2 = vec4f(0.0);
-            if (i2 < u.n) {
-                term2 = select(vec4f(0.0), x[(i2 * u.d + j) >> 2u], segment[i2] == u32(i32(s)));
-            }
-            var term3 = vec4f(0.0);
-            if (i3 < u.n) {
-                term3 = select(vec4f(0.0), x[(i3 * u.d + j) >> 2u], segment[i3] == u32(i32(s)));
-            }
-            y_sum += term + term1 + (term2 + term3);
+            y_sum += term + term1;
         }
     }
     partial[lane] = y_sum;
@@ -150,14 +140,10 @@ fn edge(
     let j = group % blocks * 64u + lane % across;
     var y_sum = 0.0;
     if (j < u.d && slice < slices) {
-        for (var i = group / blocks % count * slices * 8u + slice; i < u.n; i += count * slices * 8u) {
+        for (var i = group / blocks % count * slices * 4u + slice; i < u.n; i += count * slices * 4u) {
             let i1 = i + slices;
             let i2 = i + slices * 2u;
             let i3 = i + slices * 3u;
-            let i4 = i + slices * 4u;
-            let i5 = i + slices * 5u;
-            let i6 = i + slices * 6u;
-            let i7 = i + slices * 7u;
             let term = select(0.0, x_edge[i * u.d + j], segment[i] == u32(i32(s)));
             var term1 = 0.0;
             if (i1 < u.n) {
@@ -171,23 +157,7 @@ fn edge(
             if (i3 < u.n) {
                 term3 = select(0.0, x_edge[i3 * u.d + j], segment[i3] == u32(i32(s)));
             }
-            var term4 = 0.0;
-            if (i4 < u.n) {
-                term4 = select(0.0, x_edge[i4 * u.d + j], segment[i4] == u32(i32(s)));
-            }
-            var term5 = 0.0;
-            if (i5 < u.n) {
-                term5 = select(0.0, x_edge[i5 * u.d + j], segment[i5] == u32(i32(s)));
-            }
-            var term6 = 0.0;
-            if (i6 < u.n) {
-                term6 = select(0.0, x_edge[i6 * u.d + j], segment[i6] == u32(i32(s)));
-            }
-            var term7 = 0.0;
-            if (i7 < u.n) {
-                term7 = select(0.0, x_edge[i7 * u.d + j], segment[i7] == u32(i32(s)));
-            }
-            y_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
+            y_sum += term + term1 + (term2 + term3);
         }
     }
     partial_finish[lane] = y_sum;
