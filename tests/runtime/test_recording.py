@@ -158,6 +158,21 @@ def test_temporaries_are_bounded(ctx: Context) -> None:
         ctx.limits.temporary_bytes = usual
 
 
+def test_temporaries_of_a_repeated_call_count_once(ctx: Context) -> None:
+    """The pool gives them to each call in turn, so more calls take no more memory."""
+    x = ramp(ctx, 10)
+    launch(CENTRE, x)
+    x.numpy()  # the device is idle, and gets work after 8 dispatches
+    ctx.limits.temporary_bytes, usual = 5, ctx.limits.temporary_bytes
+    try:
+        before = ctx.counters.snapshot()
+        for _ in range(3):
+            launch(CENTRE, x)
+        assert done(ctx, before).submits == 0
+    finally:
+        ctx.limits.temporary_bytes = usual
+
+
 def test_calls_of_a_batch_that_fails_still_count(ctx: Context) -> None:
     x, y = ramp(ctx, 10), ramp(ctx, 10)
 

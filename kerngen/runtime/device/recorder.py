@@ -260,7 +260,6 @@ class Recorder:
             # KeyboardInterrupt, too: it may have left a part of the kernel out.
             self.give_up(error)
             raise
-        self.temporary_bytes += call.plan.inner_bytes
         self.note_dispatches(len(ready))
 
     def _note(self, kernel: Kernel, call: BoundCall) -> None:
@@ -269,6 +268,8 @@ class Recorder:
         for block in call.blocks:
             self.use(block)
         self.written.update(call.written)
+        # A repeated call has the same temporaries: the pool has them back by then.
+        self.temporary_bytes += call.plan.inner_bytes
         call.noted_in = self.serial
 
     def record_bound(self, call: BoundDispatch) -> None:
