@@ -158,16 +158,16 @@ def test_temporaries_are_bounded(ctx: Context) -> None:
         ctx.limits.temporary_bytes = usual
 
 
-def test_temporaries_of_a_repeated_call_count_once(ctx: Context) -> None:
+def test_temporaries_that_calls_share_count_once(ctx: Context) -> None:
     """The pool gives them to each call in turn, so more calls take no more memory."""
-    x = ramp(ctx, 10)
+    x, y = ramp(ctx, 10), ramp(ctx, 10)
     launch(CENTRE, x)
     x.numpy()  # the device is idle, and gets work after 8 dispatches
-    ctx.limits.temporary_bytes, usual = 5, ctx.limits.temporary_bytes
+    ctx.limits.temporary_bytes, usual = 300, ctx.limits.temporary_bytes  # a block has 256
     try:
         before = ctx.counters.snapshot()
-        for _ in range(3):
-            launch(CENTRE, x)
+        for each in (x, y, x):
+            launch(CENTRE, each)
         assert done(ctx, before).submits == 0
     finally:
         ctx.limits.temporary_bytes = usual

@@ -136,7 +136,6 @@ class CallPlan:
     steps: tuple[PlannedDispatch, ...]
     outputs: tuple[Made, ...]
     inner: tuple[Made, ...]
-    inner_bytes: int
     written: tuple[int, ...]
     conflicts: tuple[Pair, ...]
     mixed: frozenset[Pair]

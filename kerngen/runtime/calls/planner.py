@@ -92,7 +92,6 @@ class Planner:
             steps=steps,
             outputs=tuple(outputs),
             inner=inner if steps else (),
-            inner_bytes=sum(item.nbytes for item in inner),
             written=tuple(
                 slot
                 for slot, spec in enumerate(kernel.tensors)

@@ -265,11 +265,14 @@ class Recorder:
     def _note(self, kernel: Kernel, call: BoundCall) -> None:
         """Note what a call uses and writes, once in a recording."""
         self.names[kernel.name] = None
+        # Calls share temporaries, which the pool has back when a call is recorded.
+        given = len(call.blocks) - len(call.plan.inner)
+        for block in call.blocks[given:]:
+            if block.used_in != self.serial:
+                self.temporary_bytes += block.capacity
         for block in call.blocks:
             self.use(block)
         self.written.update(call.written)
-        # A repeated call has the same temporaries: the pool has them back by then.
-        self.temporary_bytes += call.plan.inner_bytes
         call.noted_in = self.serial
 
     def record_bound(self, call: BoundDispatch) -> None:
