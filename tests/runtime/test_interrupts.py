@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import random
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, f32
+from kerngen.runtime.device import mapping
 from kerngen.runtime.device.mapping import library
 from kerngen_kernels import elementwise
 from tests.runtime.kernels import ACCUMULATE, CENTRE, launch
@@ -125,29 +127,56 @@ def test_an_interrupt_at_any_moment(name: str, ctx: Context) -> None:
     assert interrupts > 50
 
 
-class Signalling(dict[int, Any]):
-    """A dictionary in whose next use a signal comes."""
+@final
+class InterruptAt:
+    """Traces this thread, and raises KeyboardInterrupt before one instruction of a callback."""
 
-    armed = True
+    def __init__(self, instruction: int) -> None:
+        self.left = instruction
 
-    def pop(self, *key: Any) -> Any:
-        if self.armed:
-            self.armed = False
-            signal.raise_signal(signal.SIGALRM)
-        return super().pop(*key)
+    def __call__(self, frame: FrameType, event: str, _: object) -> InterruptAt | None:
+        if event == "call":
+            inside = frame.f_code.co_filename == mapping.__file__
+            names = {"_note", "_finish", "finish", "_as_int"}
+            if not inside or frame.f_code.co_name not in names:
+                return None
+            frame.f_trace_opcodes = True
+        elif event == "opcode":
+            self.left -= 1
+            if self.left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self
 
 
 def test_an_interrupt_while_the_library_calls_back(
     ctx: Context, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Errors of a callback would be printed, and gone."""
+    """Before any instruction of the callback: the reader gets it, and never waits for ever."""
     x = ctx.vector(RANGE, f32)
+
+    def give_up(*_: object) -> None:
+        pytest.fail("the reader waits for a mapping that nobody finishes")
+
+    signal.signal(signal.SIGALRM, give_up)
     loaded: Any = library()
-    usual = loaded._pending
-    for _ in range(5):
-        loaded._pending = Signalling()
-        with pytest.raises(KeyboardInterrupt):
+    for instruction in range(1000):
+        tracer, before = InterruptAt(instruction), sys.gettrace()
+        signal.setitimer(signal.ITIMER_REAL, 20)
+        sys.settrace(tracer)
+        try:
             x.numpy()
-        loaded._pending = usual
+            interrupted = False
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            sys.settrace(before)
+            signal.setitimer(signal.ITIMER_REAL, 0)
         np.testing.assert_array_equal(x.numpy(), RANGE)
+        assert not loaded._pending
+        if tracer.left >= 0:  # the callback has no more instructions
+            assert not interrupted
+            break
+        assert interrupted, f"the interrupt before instruction {instruction} is lost"
+    assert instruction > 20
     assert capfd.readouterr().err == ""

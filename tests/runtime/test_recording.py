@@ -163,7 +163,8 @@ def test_temporaries_that_calls_share_count_once(ctx: Context) -> None:
     x, y = ramp(ctx, 10), ramp(ctx, 10)
     launch(CENTRE, x)
     x.numpy()  # the device is idle, and gets work after 8 dispatches
-    ctx.limits.temporary_bytes, usual = 300, ctx.limits.temporary_bytes  # a block has 256
+    usual = ctx.limits.temporary_bytes
+    ctx.limits.temporary_bytes = 300  # a block has 256
     try:
         before = ctx.counters.snapshot()
         for each in (x, y, x):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from itertools import count
+from threading import get_ident
 from time import perf_counter, sleep
 from types import TracebackType
 from typing import Any, Final, Protocol, final
@@ -158,7 +159,7 @@ class _Library:
     """The calls of the C library that mappings need, with one callback for all of them.
 
     The callback gets a number as its user data, and `_pending` has the mapping of each
-    number.
+    number.  `_raised` has the errors within callbacks, by the thread that called them.
     """
 
     def __init__(self) -> None:
@@ -169,6 +170,7 @@ class _Library:
         self._text: Any = api.from_c_string_view
         self._numbers = count(1)
         self._pending: dict[int, DirectMapping] = {}
+        self._raised: dict[int, BaseException] = {}
         self._info: Any = self._ffi.new("WGPUBufferMapCallbackInfo *")
         self._info.mode = self._lib.WGPUCallbackMode_AllowProcessEvents
         self._callback = self._ffi.callback(
@@ -192,8 +194,13 @@ class _Library:
             raise
 
     def poll(self, device: object) -> None:
-        """Run the callbacks of finished mappings, without waiting for others."""
+        """Run the callbacks of finished mappings, without waiting for others.
+
+        Raises what a callback raised in this thread: an interrupt that came meanwhile.
+        """
         self._lib.wgpuDevicePoll(device, 0, self._ffi.NULL)
+        if self._raised and (error := self._raised.pop(get_ident(), None)):
+            raise error
 
     def view(self, buffer: object, nbytes: int) -> memoryview:
         """Return the bytes of a mapped buffer."""
@@ -208,28 +215,35 @@ class _Library:
 
     def _note(self, status: int, message: Any, number: Any, _: object) -> None:
         """Finish the mapping of a number: the callback that the library calls."""
-        mapping = self._pending.pop(self._as_int(number))
         failure = None
         if status != self._lib.WGPUMapAsyncStatus_Success:
             failure = RuntimeError(f"Could not map a buffer: {self._text(message)}")
-        mapping.finish(failure)
+        self._finish(number, failure)
+
+    def _finish(self, number: Any, failure: BaseException | None) -> None:
+        """Finish a mapping, unless that is done; it is pending until then.
+
+        So an interrupt at any moment leaves either a mapping that is finished or one that
+        `_interrupted` finds.
+        """
+        key = self._as_int(number)
+        mapping = self._pending.get(key)
+        if mapping is not None:
+            mapping.finish(failure)
+            del self._pending[key]
 
     def _interrupted(
         self, _: object, error: BaseException, trace: TracebackType
     ) -> None:
-        """Give an error within the callback to the waiting reader; cffi would only print it.
+        """Finish a mapping whose callback was interrupted; `poll` raises the error then.
 
-        Python runs a signal's handler at the first line after a call of the library in
-        which the signal came, and that may well be the first of `_note`.
+        cffi would only print it.  Python runs a signal's handler after any call within
+        `_note`, in the main thread: that may be another one than the mapping's reader.
         """
-        # The local variables of `_note`, where the error came: it may have taken its
-        # mapping out of `_pending` already, or not.
-        names = trace.tb_frame.f_locals
-        mapping = names.get("mapping") or self._pending.pop(
-            self._as_int(names["number"]), None
-        )
-        if mapping is not None:
-            mapping.finish(error)
+        self._raised[get_ident()] = error
+        arguments = trace.tb_frame.f_locals  # of `_note`
+        failed = arguments["status"] != self._lib.WGPUMapAsyncStatus_Success
+        self._finish(arguments["number"], error if failed else None)
 
     def _as_int(self, number: Any) -> int:
         return int(self._ffi.cast("uintptr_t", number))
