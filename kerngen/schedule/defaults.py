@@ -35,11 +35,14 @@ from kerngen.schedule.contraction import (
 from kerngen.schedule.flash.choices import attention_choices
 from kerngen.schedule.gemm.choices import tiled_choices
 from kerngen.schedule.gemm.strategy import fits_gemm, row_of
-from kerngen.schedule.gemm.tiling import (
-    SMALL,
+from kerngen.schedule.gemm.tiling import SMALL
+from kerngen.schedule.gemv.choices import (
+    FEW_OF_GEMV,
+    few_result_choices,
+    suits_rows,
+    vector_choices,
 )
-from kerngen.schedule.gemv.choices import few_result_choices, of_few, vector_choices
-from kerngen.schedule.gemv.strategy import fits_gemv, layout_of
+from kerngen.schedule.gemv.strategy import fits_gemv
 from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.ranges import is_window
 from kerngen.schedule.lowering.values import LANES
@@ -364,20 +367,21 @@ def _untiled(task: Task) -> Iterator[ScheduleChoice]:
         yield _in_parts(task, task.domain, over)
     short = SHORT_COLUMN if is_columnwise(task) else SHORT_ROW
     is_gemv = not fits_gemv(task)
-    # Strategy rows has a way of its own for short ones, but not for windows.
-    narrow = is_gemv and layout_of(task)[1] in {"bytes", "nibbles"}
-    if task.domain and (narrow or alone != "rows" or len(over) > 1):
+    # Strategy rows has a way of its own for short ones, but not for windows; nor are products
+    # for it whose matrix is not along the terms, or of narrow integers.
+    by_rows = suits_rows(task) if is_gemv else alone == "rows"
+    if task.domain and (not by_rows or len(over) > 1):
         yield ScheduleChoice(
             "generic", f"below {short} terms in a row", _short(task, short)
         )
     if is_gemv:
-        if alone == "rows":
-            few = of_few(task).guard
+        if by_rows:
+            few = compare("<=", domain_size(task.domain), FEW_OF_GEMV)
             for choice in _on_many_lanes(task, over, together=1):
                 yield replace(choice, guard=all_of(few, choice.guard))
         yield from vector_choices(task)
         return
-    if alone == "rows":
+    if by_rows:
         yield from _on_many_lanes(task, over, together=1)
     yield ScheduleChoice(alone, "a reduction over contiguous memory")
 

@@ -137,7 +137,7 @@ class InterruptAt:
     def __call__(self, frame: FrameType, event: str, _: object) -> InterruptAt | None:
         if event == "call":
             inside = frame.f_code.co_filename == mapping.__file__
-            names = {"_note", "_finish", "finish", "_as_int"}
+            names = {"_note", "_failure", "_finish", "finish", "_as_int"}
             if not inside or frame.f_code.co_name not in names:
                 return None
             frame.f_trace_opcodes = True
@@ -178,5 +178,7 @@ def test_an_interrupt_while_the_library_calls_back(
             assert not interrupted
             break
         assert interrupted, f"the interrupt before instruction {instruction} is lost"
+    else:
+        pytest.fail("the callback has no end")
     assert instruction > 20
     assert capfd.readouterr().err == ""

@@ -79,7 +79,7 @@ def test_sums_over_several_indices_along_columns(
 
 
 @pytest.mark.parametrize(
-    "lengths", [(33, 2, 70), (16, 3, 64), (257, 1, 31), (7, 5, 90)]
+    "lengths", [(33, 2, 70), (16, 3, 64), (257, 1, 31), (7, 5, 90), (60, 1, 90)]
 )
 @pytest.mark.parametrize("element", ["f32", "f16", "i8"])
 def test_transposes(ctx: Context, element: str, lengths: tuple[int, ...]) -> None:
@@ -96,8 +96,8 @@ def test_transposes(ctx: Context, element: str, lengths: tuple[int, ...]) -> Non
         np.testing.assert_array_equal(y.numpy(), x.T.astype(np.float32) + z)
         dims = dict(zip("abc", lengths, strict=True))
         (choice,) = ctx.choices(module.f, **dims)
-    in_tiles = lengths[0] >= 32 and lengths[2] >= 8
-    assert ("tiled" in str(choice.shaders)) == in_tiles
+    in_tiles = min(lengths[0] // 32, lengths[2] // 8, lengths[0] * lengths[2] // 4096)
+    assert ("tiled" in str(choice.shaders)) == bool(in_tiles)
 
 
 PRODUCT = """
@@ -105,6 +105,9 @@ kernel nn(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum[p] a[i, p]
 kernel nt(a: f32[m, k], b: f32[n, k]) -> c: f32[m, n] { c[i, j] = sum[p] a[i, p] * b[j, p]; }
 kernel mv(a: f32[m, k], b: f32[k]) -> c: f32[m] { c[i] = sum[p] a[i, p] * b[p]; }
 kernel vm(a: f32[k, n], b: f32[k]) -> c: f32[n] { c[j] = sum[p] a[p, j] * b[p]; }
+kernel tt(a: f32[k, m], b: f32[n, k]) -> c: f32[m, n] { c[i, j] = sum[p] a[p, i] * b[j, p]; }
+kernel squared(a: f32[k], b: f32[k, n]) -> c: f32[n] { c[j] = sum[p] a[p] * a[p] * b[p, j]; }
+kernel bytes(a: f32[k], b: i8[n, k]) -> c: f32[n] { c[j] = sum[p] a[p] * f32(b[j, p]); }
 kernel each(a: f32[s, m, k], b: f32[s, k, n]) -> c: f32[s, m, n] {
     c[t, i, j] = sum[p] a[t, i, p] * b[t, p, j];
 }
@@ -126,6 +129,12 @@ CHOSEN = {
     ("nn", (24, 2048, 24)): "gemv",
     ("nn", (100, 768, 100)): "gemv_rows4",
     ("nn", (128, 64, 128)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nt", (32, 100_000, 32)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nn", (64, 60_000, 64)): "gemm_tile64x64x16_micro8x8_stream528",
+    ("tt", (20, 300, 20)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("squared", (0, 8, 200_000)): "generic",
+    ("squared", (0, 20_000, 63)): "gemv",
+    ("bytes", (0, 32_768, 512)): "gemv",
     ("each", (8, 8, 8)): "generic_neighbours4",
     ("each", (3, 300, 3)): "gemm_tile32x32x32_micro4x4_stream528",
 }

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from itertools import count
-from threading import get_ident
+from threading import current_thread, main_thread
 from time import perf_counter, sleep
 from types import TracebackType
 from typing import Any, Final, Protocol, final
@@ -159,7 +159,7 @@ class _Library:
     """The calls of the C library that mappings need, with one callback for all of them.
 
     The callback gets a number as its user data, and `_pending` has the mapping of each
-    number.  `_raised` has the errors within callbacks, by the thread that called them.
+    number.  `_interrupt` is what a signal's handler raised within a callback.
     """
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ class _Library:
         self._text: Any = api.from_c_string_view
         self._numbers = count(1)
         self._pending: dict[int, DirectMapping] = {}
-        self._raised: dict[int, BaseException] = {}
+        self._interrupt: BaseException | None = None
         self._info: Any = self._ffi.new("WGPUBufferMapCallbackInfo *")
         self._info.mode = self._lib.WGPUCallbackMode_AllowProcessEvents
         self._callback = self._ffi.callback(
@@ -196,11 +196,16 @@ class _Library:
     def poll(self, device: object) -> None:
         """Run the callbacks of finished mappings, without waiting for others.
 
-        Raises what a callback raised in this thread: an interrupt that came meanwhile.
+        Raises the interrupt that came within a callback, in the main thread.
         """
-        self._lib.wgpuDevicePoll(device, 0, self._ffi.NULL)
-        if self._raised and (error := self._raised.pop(get_ident(), None)):
-            raise error
+        try:
+            self._lib.wgpuDevicePoll(device, 0, self._ffi.NULL)
+        finally:
+            interrupt = None
+            if self._interrupt is not None and current_thread() is main_thread():
+                interrupt, self._interrupt = self._interrupt, None
+        if interrupt is not None:
+            raise interrupt
 
     def view(self, buffer: object, nbytes: int) -> memoryview:
         """Return the bytes of a mapped buffer."""
@@ -215,16 +220,17 @@ class _Library:
 
     def _note(self, status: int, message: Any, number: Any, _: object) -> None:
         """Finish the mapping of a number: the callback that the library calls."""
-        failure = None
-        if status != self._lib.WGPUMapAsyncStatus_Success:
-            failure = RuntimeError(f"Could not map a buffer: {self._text(message)}")
-        self._finish(number, failure)
+        self._finish(number, self._failure(status, message))
+
+    def _failure(self, status: int, message: Any) -> BaseException | None:
+        if status == self._lib.WGPUMapAsyncStatus_Success:
+            return None
+        return RuntimeError(f"Could not map a buffer: {self._text(message)}")
 
     def _finish(self, number: Any, failure: BaseException | None) -> None:
-        """Finish a mapping, unless that is done; it is pending until then.
+        """Finish a mapping, and only then take it out of those that are pending.
 
-        So an interrupt at any moment leaves either a mapping that is finished or one that
-        `_interrupted` finds.
+        So whatever an interrupt leaves undone, `_interrupted` can do again.
         """
         key = self._as_int(number)
         mapping = self._pending.get(key)
@@ -235,15 +241,18 @@ class _Library:
     def _interrupted(
         self, _: object, error: BaseException, trace: TracebackType
     ) -> None:
-        """Finish a mapping whose callback was interrupted; `poll` raises the error then.
+        """Finish a mapping whose callback raised an error, which cffi would only print.
 
-        cffi would only print it.  Python runs a signal's handler after any call within
-        `_note`, in the main thread: that may be another one than the mapping's reader.
+        Python runs a signal's handler in the main thread, after any call within `_note`; the
+        mapping's reader may be in another one.  So `poll` raises what came there, and any
+        other error is the reader's.
         """
-        self._raised[get_ident()] = error
         arguments = trace.tb_frame.f_locals  # of `_note`
-        failed = arguments["status"] != self._lib.WGPUMapAsyncStatus_Success
-        self._finish(arguments["number"], error if failed else None)
+        failure: BaseException | None = error
+        if current_thread() is main_thread():
+            self._interrupt = error
+            failure = self._failure(arguments["status"], arguments["message"])
+        self._finish(arguments["number"], failure)
 
     def _as_int(self, number: Any) -> int:
         return int(self._ffi.cast("uintptr_t", number))

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kerngen.plan.size import ALWAYS, Guard, all_of, any_of, compare, remainder
+from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, any_of, compare, remainder
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import Contraction, memory_axis
 from kerngen.schedule.gemv.shape import MatrixLayout
 from kerngen.schedule.gemv.strategy import layout_of
 from kerngen.schedule.lowering.values import LANES
+from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.rows.strategy import fits_rows
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Options, Task
@@ -44,6 +45,7 @@ RESULTS_OF_ROWS: Final = 1024
 RESULTS_OF_ONE_ROW: Final = 4096
 RESULTS_OF_GEMV: Final = 16384
 TERMS_ALONG_ROWS: Final = 64
+FITTING: Final = 2**22
 AT_ONCE: Final[Mapping[MatrixLayout, Options]] = {
     "rows": {"rows": (4,), "columns": (4,), "lanes": (64, 4)},
     "columns": {"rows": (4,)},
@@ -57,6 +59,9 @@ AT_ONCE: Final[Mapping[MatrixLayout, Options]] = {
 - Up to 4,096 results, if it is not transposed: one row at once.  24 x 2048 by 2048 x 24 takes 24
   us, with four 41, in tiles 63.
 - Up to 1,024 results, if it is: `rows`, a row of terms for each.  That takes 12, 21 and 57 us.
+
+But for few rows, they read both factors many times, which is for factors of up to 4,194,304
+elements together, that stay in a cache.
 """
 
 LONG_NIBBLES: Final = 4096
@@ -85,14 +90,21 @@ On an H200, 151,936 rows of 2,560 take 103 us so (133 with 64 lanes), 6,144 of t
 """
 
 
+def suits_rows(task: Task) -> bool:
+    """Whether a product is one for `rows`: the matrix and most reads lie along the terms."""
+    _, layout = layout_of(task)
+    along_terms = layout == "rows" and not is_columnwise(task)
+    return along_terms and not fits_rows(task.at_most(1))
+
+
 def vector_choices(task: Task) -> Iterator[ScheduleChoice]:
     """Yield the schedules of a product of a matrix and a vector, best first.
 
-    A workgroup of `gemv` has one row, or 64 columns: `rows` and `reduce` have more of short or
-    few rows, and of few columns.
+    A workgroup of `gemv` has one row of the matrix, or 64 columns.  It would be idle, mostly,
+    with a short row, or with few columns; and there would be too few with few rows.
     """
     found, layout = layout_of(task)
-    if layout == "columns":
+    if layout == "columns" and is_columnwise(task):
         count = extent_size(found.column.extent)
         odd = compare("!=", remainder(count, LANES), 0)
         few = any_of(
@@ -100,68 +112,77 @@ def vector_choices(task: Task) -> Iterator[ScheduleChoice]:
             all_of(odd, compare("<", count, FEW_ODD_COLUMNS)),
         )
         yield ScheduleChoice("reduce", "there are few columns", few)
-    elif layout == "rows" and not fits_rows(task.at_most(1)):
-        yield of_few(task)
+    elif suits_rows(task):
+        short_or_few = any_of(
+            compare("<=", domain_size(found.over), SHORT_OF_GEMV),
+            compare("<=", domain_size(task.domain), FEW_OF_GEMV),
+        )
+        yield ScheduleChoice("rows", "rows are short or few", short_or_few)
     yield from _of_gemv(task, "a product of a matrix and a vector")
 
 
 def few_result_choices(task: Task) -> Iterator[ScheduleChoice]:
-    """Yield the schedules of products of one row, of few rows, or with few results.
-
-    Where both factors lie along the terms, one column is like one row.
-    """
+    """Yield the schedules of products of one row, of few rows, or with few results."""
     found, layout = layout_of(task)
     assert found.row is not None, found
     terms, results = domain_size(found.over), domain_size(task.domain)
-    of_matrices = len(task.domain) == len((found.row, found.column))
-    along_terms = memory_axis(found.left, found.last, found.row) == found.last
-    alone = compare("==", extent_size(found.row.extent), 1)
-    if layout == "rows" and not fits_rows(task.at_most(1)):
-        alone = any_of(alone, compare("==", extent_size(found.column.extent), 1))
-        short = compare("<=", terms, SHORT_OF_GEMV)
-        few = compare("<=", results, RESULTS_OF_ROWS)
-        reason = "terms are few, or results"
-        yield ScheduleChoice("rows", reason, any_of(few, all_of(short, alone)))
-    elif layout == "columns" and of_matrices and along_terms:
-        long = compare(">=", terms, TERMS_OF_FEW_ROWS)
-        few = compare("<=", results, RESULTS_OF_ONE_ROW)
-        alone = any_of(alone, all_of(long, few))
+    rows, columns = (extent_size(x.extent) for x in (found.row, found.column))
+    one_row, few = compare("==", rows, 1), _few_results(found)
+    lone = one_row
+    if suits_rows(task):
+        # Where both factors lie along the terms, one column is like one row.
+        if few != NEVER:
+            lone = any_of(one_row, compare("==", columns, 1))
+        short = all_of(compare("<=", terms, SHORT_OF_GEMV), lone)
+        fewest = all_of(compare("<=", results, RESULTS_OF_ROWS), few)
+        yield ScheduleChoice("rows", "terms are few, or results", any_of(fewest, short))
     reason = "with one row, or few results, no tile is worth its copies"
-    yield from _of_gemv(task, reason, alone)
+    of_matrices = len(task.domain) == len((found.row, found.column))
+    by_one = lone
+    if layout == "columns" and of_matrices:
+        long = compare(">=", terms, TERMS_OF_FEW_ROWS)
+        fewest = compare("<=", results, RESULTS_OF_ONE_ROW)
+        by_one = any_of(lone, all_of(long, fewest, few))
+    yield from _of_gemv(task, reason, by_one)
     if of_matrices and layout in AT_ONCE:
-        yield _of_rows_at_once(found, layout, along_terms=along_terms)
+        yield _of_rows_at_once(found, layout, few)
 
 
-def of_few(task: Task) -> ScheduleChoice:
-    """Return `rows`, for the product of a vector and a matrix of short or few rows."""
-    found, _ = layout_of(task)
-    few = any_of(
-        compare("<=", domain_size(found.over), SHORT_OF_GEMV),
-        compare("<=", domain_size(task.domain), FEW_OF_GEMV),
-    )
-    return ScheduleChoice("rows", "rows are short or few", few)
+def _few_results(found: Contraction) -> Guard:
+    """Return the guard that both factors fit a cache, so that it is cheap to read them again.
+
+    It never holds where the left factor does not lie along the terms.
+    """
+    assert found.row is not None, found
+    if memory_axis(found.left, found.last, found.row) != found.last:
+        return NEVER
+    rows, columns = (extent_size(x.extent) for x in (found.row, found.column))
+    return compare("<=", domain_size(found.over) * (rows + columns), FITTING)
 
 
 def _of_rows_at_once(
-    found: Contraction, layout: MatrixLayout, *, along_terms: bool
+    found: Contraction, layout: MatrixLayout, few: Guard
 ) -> ScheduleChoice:
-    """Return `gemv` with four rows at once, for few rows, or few results.
+    """Return `gemv` with four rows at once, for few rows, or for few results.
 
-    `along_terms` is whether the left factor lies along the terms.
+    `few` is the guard that both factors fit a cache.
     """
     assert found.row is not None, found
     terms = domain_size(found.over)
     rows, columns = (extent_size(x.extent) for x in (found.row, found.column))
-    guard = all_of(
+    few_rows = all_of(
         compare("<=", rows, ROWS_OF_GEMV),
         compare(">=", columns, COLUMNS_OF_FEW_ROWS),
         compare(">=", terms, TERMS_OF_FEW_ROWS),
     )
-    if along_terms:
-        least = TERMS_ALONG_ROWS if layout == "rows" else TERMS_OF_FEW_ROWS
-        few = compare("<=", rows * columns, RESULTS_OF_GEMV)
-        guard = any_of(guard, all_of(compare(">=", terms, least), few))
+    least = TERMS_ALONG_ROWS if layout == "rows" else TERMS_OF_FEW_ROWS
+    few_results = all_of(
+        compare(">=", terms, least),
+        compare("<=", rows * columns, RESULTS_OF_GEMV),
+        few,
+    )
     reason = "there are few rows or results: four rows at once"
+    guard = any_of(few_rows, few_results)
     return ScheduleChoice("gemv", reason, guard, AT_ONCE[layout])
 
 

@@ -85,13 +85,17 @@ def terms_along(
 def terms_in_order(to: Lowerer, reduce: ir.Reduce, step: int = 1) -> tuple[str, Terms]:
     """Return the name of a loop's counter over all terms of `reduce`, and its range.
 
-    Terms of several indices are counted in row-major order: `unravel` finds the indices.  Only a
-    single index's range is bounded by the condition.
+    Terms of several indices are counted in row-major order: `unravel` finds the indices.  The
+    condition bounds the first index.
     """
     shader, (first, *rest) = to.shader, reduce.indices
-    if rest:
-        return shader.fresh("term"), Terms(t.ZERO, shader.size(reduce.indices))
-    return shader.name(first.name), terms_along(to, reduce, first, step)
+    if not rest:
+        return shader.name(first.name), terms_along(to, reduce, first, step)
+    name, along = shader.fresh("term"), terms_along(to, reduce, first)
+    if along.is_whole:
+        return name, Terms(t.ZERO, shader.size(reduce.indices), is_whole=True)
+    inner = shader.size(tuple(rest))
+    return name, Terms(along.begin * inner, along.end * inner)
 
 
 def is_window(reduce: ir.Reduce) -> bool:
