@@ -127,28 +127,26 @@ def few_result_choices(task: Task) -> Iterator[ScheduleChoice]:
     assert found.row is not None, found
     terms, results = domain_size(found.over), domain_size(task.domain)
     rows, columns = (extent_size(x.extent) for x in (found.row, found.column))
-    one_row, few = compare("==", rows, 1), _few_results(found)
-    lone = one_row
+    of_matrices = len(task.domain) == len((found.row, found.column))
+    cached, guard = _fits_cache(found), compare("==", rows, 1)
     if suits_rows(task):
         # Where both factors lie along the terms, one column is like one row.
-        if few != NEVER:
-            lone = any_of(one_row, compare("==", columns, 1))
-        short = all_of(compare("<=", terms, SHORT_OF_GEMV), lone)
-        fewest = all_of(compare("<=", results, RESULTS_OF_ROWS), few)
-        yield ScheduleChoice("rows", "terms are few, or results", any_of(fewest, short))
-    reason = "with one row, or few results, no tile is worth its copies"
-    of_matrices = len(task.domain) == len((found.row, found.column))
-    by_one = lone
-    if layout == "columns" and of_matrices:
+        if cached != NEVER:
+            guard = any_of(guard, compare("==", columns, 1))
+        short = all_of(compare("<=", terms, SHORT_OF_GEMV), guard)
+        few = all_of(compare("<=", results, RESULTS_OF_ROWS), cached)
+        yield ScheduleChoice("rows", "terms are few, or results", any_of(few, short))
+    elif layout == "columns" and of_matrices:
         long = compare(">=", terms, TERMS_OF_FEW_ROWS)
-        fewest = compare("<=", results, RESULTS_OF_ONE_ROW)
-        by_one = any_of(lone, all_of(long, fewest, few))
-    yield from _of_gemv(task, reason, by_one)
+        few = compare("<=", results, RESULTS_OF_ONE_ROW)
+        guard = any_of(guard, all_of(long, few, cached))
+    reason = "with one row, or few results, no tile is worth its copies"
+    yield from _of_gemv(task, reason, guard)
     if of_matrices and layout in AT_ONCE:
-        yield _of_rows_at_once(found, layout, few)
+        yield _of_rows_at_once(found, layout, cached)
 
 
-def _few_results(found: Contraction) -> Guard:
+def _fits_cache(found: Contraction) -> Guard:
     """Return the guard that both factors fit a cache, so that it is cheap to read them again.
 
     It never holds where the left factor does not lie along the terms.
@@ -161,11 +159,11 @@ def _few_results(found: Contraction) -> Guard:
 
 
 def _of_rows_at_once(
-    found: Contraction, layout: MatrixLayout, few: Guard
+    found: Contraction, layout: MatrixLayout, cached: Guard
 ) -> ScheduleChoice:
     """Return `gemv` with four rows at once, for few rows, or for few results.
 
-    `few` is the guard that both factors fit a cache.
+    `cached` is the guard that both factors fit a cache.
     """
     assert found.row is not None, found
     terms = domain_size(found.over)
@@ -179,7 +177,7 @@ def _of_rows_at_once(
     few_results = all_of(
         compare(">=", terms, least),
         compare("<=", rows * columns, RESULTS_OF_GEMV),
-        few,
+        cached,
     )
     reason = "there are few rows or results: four rows at once"
     guard = any_of(few_rows, few_results)
