@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -83,7 +83,7 @@ class Trial:
         Errors of the runtime about calls that it refuses are raised unchanged.
         """
         first = self.run(given, PATTERNS[given.turn])
-        want = self.meaning(given)
+        want = self._expected(given, first)
         self.compare(want, first)
         if given.turn % 2 == 0:
             self._check_again(given, first, want)
@@ -121,6 +121,29 @@ class Trial:
         lengths = self.fitting.lengths(given.sizes)
         assert lengths is not None
         return meaning(self.subject, lengths, given.arrays, given.scalars)
+
+    def _expected(
+        self, given: Given, results: Sequence[Array]
+    ) -> list[list[BoundedArray]]:
+        """Return the expected results of a call, unknown where `flash` may give NaN.
+
+        Its tiles weigh values that a condition leaves out by 0, which is NaN if they are not
+        finite; with `rows(4)` they leave them out.
+        """
+        want = self.meaning(given)
+        name = self.fitting.way.strategy.name
+        in_tiles = name.startswith("flash") and "rows4" not in name
+        if not in_tiles or all(np.isfinite(array).all() for array in given.arrays):
+            return want
+        return [
+            [
+                replace(each, error=np.where(np.isnan(part), np.inf, each.error))
+                for each, (_, _, part) in zip(
+                    want[n], leaves(tensor.memory, results[n]), strict=True
+                )
+            ]
+            for n, tensor in enumerate(written(self.subject))
+        ]
 
     def compare(self, want: list[list[BoundedArray]], got: Sequence[Array]) -> None:
         """Compare results with the expected ones; raise WrongError if they differ."""

@@ -24,6 +24,7 @@ from kerngen.verify.effort import Effort, StopError
 from kerngen.verify.fault import LOST, Fault, Tally, WrongError
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS, Leased
 from kerngen.verify.large import MOST_GROUPS, expected_seconds, large_sizes
+from kerngen.verify.meaning.number import known as known_number
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.trial import Given, Trial, device_tensors, refer, writes_words
 from kerngen.verify.ways import ways
@@ -55,6 +56,38 @@ def test_every_other_call_is_made_twice_amid_two_patterns(
     trial.check(replace(CALL, turn=turn))
     assert patterns == [PATTERNS[turn], PATTERNS[turn - 1]][: 2 - turn % 2]
     assert (trial.tally.cases, trial.tally.elements) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("way", "values", "held"),
+    [
+        ("flash_tile64x64x32", [0.0, np.inf], True),
+        ("flash_tile64x64x32", [0.0, 1.0], False),
+        ("flash_tile64x64x128_rows4", [0.0, np.inf], False),
+        ("gemm", [0.0, np.inf], False),
+    ],
+)
+def test_values_that_are_left_out_are_weighed_by_0_in_tiles_of_flash(
+    known: dict[str, Subject],
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+    values: list[float],
+    held: bool,
+) -> None:
+    """0 times infinity is NaN, which is known nowhere else."""
+    monkeypatch.setattr(Trial, "run", lambda *_: [np.array([np.nan, 0], np.float32)])
+    wanted = known_number(np.zeros(2, np.float32))
+    monkeypatch.setattr(Trial, "meaning", lambda *_: [[wanted]])
+    trial = trial_of(known["called"])
+    strategy = replace(trial.fitting.way.strategy, name=way)
+    fitting = Fitting(trial.subject, replace(trial.fitting.way, strategy=strategy))
+    trial = replace(trial, fitting=fitting)
+    given = replace(CALL, arrays=(np.array(values, np.float32),), turn=1)
+    if held:
+        trial.check(given)
+        return
+    with pytest.raises(WrongError, match="nan"):
+        trial.check(given)
 
 
 def test_a_second_run_gives_the_same_bits(
