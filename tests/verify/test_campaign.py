@@ -40,3 +40,19 @@ def test_a_seed_makes_other_calls_than_the_next(
     report = verify(GRADIENT, kernel="scale_gradient", seed=2, examples=3)
     assert seeds == [6, 7, 8]
     assert report["seed"] == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kernel put(mut m: f32[a, b], x: f32[b], row: u32) { m[row, j] = 0.3 * x[j]; }",
+        "kernel halve(x: f32[n]) -> y: f16[n] { y[i] = x[i] / 3.0; }",
+        "kernel longer(x: vec3f[n], s: f32) -> y: vec3f[n] { y[i] = max(x[i], vec3f(s)); }",
+    ],
+)
+def test_what_kernels_mean_is_known(text: str) -> None:
+    """Each way is held, and most elements were compared."""
+    report = verify(text, examples=3)
+    for row in report["results"]:
+        assert row["verdict"] == "held", row
+        assert row["known"] >= 0.6 * row["elements"], row

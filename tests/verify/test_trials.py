@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
@@ -88,6 +89,20 @@ def test_values_that_are_left_out_are_weighed_by_0_in_tiles_of_flash(
         return
     with pytest.raises(WrongError, match="nan"):
         trial.check(given)
+
+
+def test_a_write_beside_the_tensors_is_wrong(
+    known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "launch", lambda *_: [Z])
+    guarded = SimpleNamespace(
+        ctx=None,
+        under=lambda _: nullcontext(),
+        fault=lambda *, by_words: "it wrote behind z" + " by words" * by_words,
+    )
+    with pytest.raises(WrongError, match="^it wrote behind z$") as raised:
+        trial_of(known["called"], guarded).check(CALL)
+    assert raised.value.fault.kind == "outside"
 
 
 def test_a_second_run_gives_the_same_bits(
