@@ -100,7 +100,7 @@ def test_a_write_beside_the_tensors_is_wrong(
         under=lambda _: nullcontext(),
         fault=lambda *, by_words: "it wrote behind z" + " by words" * by_words,
     )
-    with pytest.raises(WrongError, match="^it wrote behind z$") as raised:
+    with pytest.raises(WrongError, match=r"^it wrote behind z$") as raised:
         trial_of(known["called"], guarded).check(CALL)
     assert raised.value.fault.kind == "outside"
 
