@@ -28,10 +28,7 @@ from kerngen.plan.size import (
     remainder,
 )
 from kerngen.schedule.choice import ScheduleChoice
-from kerngen.schedule.contraction import (
-    product_of,
-    sides_of,
-)
+from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.flash.choices import attention_choices
 from kerngen.schedule.gemm.choices import tiled_choices
 from kerngen.schedule.gemm.strategy import fits_gemm, row_of

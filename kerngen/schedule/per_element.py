@@ -240,14 +240,16 @@ def unravel(
     body: list[t.Stmt],
     indices: tuple[Index, ...],
     position: t.Expr,
+    suffix: str = "",
 ) -> dict[Index, t.Expr]:
     """Append a `let` for the value of each index at a row-major position; return the values.
 
-    If there is one index, and the position has a name, nothing is appended.
+    If there is one index, and the position has a name, nothing is appended.  Names end with
+    `suffix`, so that the values at several positions can be side by side.
     """
     if len(indices) == 1 and isinstance(position, t.Ident):
         return {indices[0]: position}
-    named = {index: t.Ident(shader.name(index.name)) for index in indices}
+    named = {index: t.Ident(shader.name(index.name + suffix)) for index in indices}
     values = places(shader, indices, position)
     body.extend(t.Let(named[index].name, values[index]) for index in indices)
     return dict(named)

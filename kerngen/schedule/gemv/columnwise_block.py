@@ -51,7 +51,7 @@ from kerngen.schedule.lowering.steps import (
     vector_tensors,
 )
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
-from kerngen.schedule.per_element import linear_group, places, unravel
+from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import EVERYWHERE, DispatchShader, Variant
 from kerngen.schedule.reduce.columnwise import MAX_PARTS, finish_shader
 from kerngen.schedule.sizes import (
@@ -333,15 +333,10 @@ class _Columnwise:
         self, body: list[t.Stmt], position: t.Expr, which: str
     ) -> dict[Index, t.Expr]:
         """Return the index values of a term; those of several indices are named."""
-        s, indices = self.builder, self.reduce.indices
-        values = places(s, indices, position)
+        indices = self.reduce.indices
         if len(indices) == 1:
-            return values
-        names = {
-            index: t.Ident(s.name(index.name + which, "turn")) for index in indices
-        }
-        body += [t.Let(names[index].name, values[index]) for index in indices]
-        return {**names}
+            return {indices[0]: position}
+        return unravel(self.builder, body, indices, position, which)
 
     @property
     def _vector(self) -> Index | None:

@@ -51,6 +51,7 @@ from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader, Variant
+from kerngen.schedule.reduce.rowwise import row_trips
 from kerngen.schedule.sizes import (
     all_divisible,
     domain_size,
@@ -256,6 +257,7 @@ def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
     length = extent_size(column.extent)
     columns = ceil_div(length, COLUMNS)
     across = minimum(ceil_div(length, width), COLUMNS // width)
+    in_a_group = quotient(LANES_PER_GROUP, maximum(across, 1))
     body: list[t.Stmt] = []
     count = _write_count(shader, body, split)
     blocks = shader.let(body, "blocks", to_wgsl(columns, shader))
@@ -288,14 +290,8 @@ def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
         summary=f"first of two dispatches: a part of {COLUMNS} columns per workgroup.",
         variant="" if names else "edge",
         terms=counted_terms(reduce),
-        trips=loop_trips(task, {reduce: _slice_trips(task, across)}),
+        trips=row_trips(task, reduce, split.count * in_a_group),
     )
-
-
-def _slice_trips(task: Task, across: Size) -> Size:
-    """Return how many turns the loop of one slice takes."""
-    slices = split_of(task).count * quotient(LANES_PER_GROUP, maximum(across, 1))
-    return ceil_div(domain_size(reduction_of(task).indices), slices)
 
 
 def _own_terms(
