@@ -122,12 +122,8 @@ def _given(subject: Subject, seed: int) -> Given | None:
 
     arrays = tuple(map(filled, plain.arrays))
     scalars = (in_doubles(x) for x in _scalars(subject.forward, plain, rng))
-    whole = tuple(filled(np.asarray(x)) if _is_struct(x) else x for x in scalars)
+    whole = tuple(filled(x) if isinstance(x, np.ndarray) else x for x in scalars)
     return Given(sizes, arrays, whole)
-
-
-def _is_struct(value: Any) -> bool:
-    return isinstance(value, np.ndarray)
 
 
 def _scalars(
@@ -261,7 +257,7 @@ def reals(array: Array) -> Iterator[Array]:
 def in_doubles(value: Any) -> Any:
     """Return an argument with its floats as float64; a struct becomes a record."""
     if isinstance(value, Struct):
-        value = np.frombuffer(value.pack(), type(value).DTYPE)[0:1].reshape(())
+        value = np.frombuffer(value.pack(), type(value).DTYPE).reshape(())
     if not hasattr(value, "dtype"):
         return value
     array: Array = value

@@ -88,12 +88,12 @@ def verify_library(
             results = list(campaign.results(chosen))
             return data_of(
                 Report(
-                    held.ctx.adapter_name,
-                    asked.seed,
-                    results,
-                    planned,
-                    sources,
-                    campaign.interrupted,
+                    adapter=held.ctx.adapter_name,
+                    seed=asked.seed,
+                    results=results,
+                    planned=planned,
+                    sources=sources,
+                    interrupted=campaign.interrupted,
                 )
             )
 

@@ -10,10 +10,12 @@ import pytest
 
 from kerngen.runtime.calls.ranges import derive
 from kerngen.verify.meaning import programs as module
+from kerngen.verify.meaning.evaluate import Computed
 from kerngen.verify.meaning.number import BoundedArray
-from kerngen.verify.meaning.programs import Subject, meaning
+from kerngen.verify.meaning.programs import CallState, Subject, meaning
 
 F, S, W = np.float32, np.int32, np.uint32
+SPREAD: Any = vars(module)["_spread"]
 
 Run: TypeAlias = Callable[..., list[list[BoundedArray]]]
 
@@ -107,6 +109,74 @@ def test_what_a_condition_leaves_out_does_not_matter(run: Run) -> None:
     exactly(c, np.ones((2, 3)))
 
 
+def test_places_of_extremes(run: Run) -> None:
+    """The first of equal terms; -1 where no term counts; of terms that are all one, 0."""
+    x, k = np.array([[3, 7, 7, 1], [5, 5, 2, 4]], F), np.array([1, 2, 1, 2], S)
+    (a,), (b,), (c,), (d,) = run("best", {"m": 2, "n": 4}, x, k)
+    exactly(a, [1, 0])
+    exactly(b, [3, 3])
+    exactly(c, [0, 0])
+    exactly(d, [2, 2])
+    (a,), (b,), (c,), (d,) = run("best", {"m": 2, "n": 1}, x[:, :1], k[:1])
+    exactly(a, [0, 0])
+    exactly(b, [0, -1])
+    exactly(d, [-1, -1])
+    doubtful = np.array([[0, 1e-40, 0, -1], [5, 1e-40, 2, 4]], F)
+    (a,), *_ = run("best", {"m": 2, "n": 4}, doubtful, k)
+    assert a.unsure.tolist() == [True, False]
+
+
+def test_running_reductions(run: Run) -> None:
+    x, k = np.array([[3, 7, -2], [5, 4, 1]], F), np.array([-5, 2, 1], S)
+    (a,), (b,), (c,) = run("running", {"m": 2, "n": 3}, x, k)
+    exactly(a, x.cumsum(1))
+    exactly(b, [2, 2, 1])
+    exactly(c, [0, 0, 1])
+
+
+def test_functions_of_whole_vectors(run: Run) -> None:
+    v, u = np.array([[1, -2, 3], [-4, 5, 6]], F), np.array([[1, 9], [3, 8]], W)
+    (a,), (b,), (c,) = run("bounded", {"n": 2}, v, u, np.array([1, 0], F), 2.5)
+    exactly(a, np.maximum(v, 2.5))
+    np.testing.assert_array_equal(b.value, [v[0, [1, 2, 0]], v[1]])
+    exactly(c, [[1, 9], [8, 3]])
+
+
+def test_stores_at_positions(run: Run) -> None:
+    """What lies outside is not stored; where the position is in doubt, nothing is known."""
+    m, x = np.arange(8, dtype=F).reshape(4, 2), np.array([[5, 6], [7, 8]], F)
+    ((after,),) = run("put", {"a": 4, "b": 2, "n": 2}, m, x, 1)
+    exactly(after, np.r_[m[:1], 2 * x, m[3:]])
+    ((after,),) = run("put", {"a": 4, "b": 2, "n": 2}, m, x, 3)
+    exactly(after, np.r_[m[:3], 2 * x[:1]])
+    ((after,),) = run("put", {"a": 4, "b": 2, "n": 2}, m, x, -1)
+    exactly(after, np.r_[2 * x[1:], m[1:]])
+    ((after,),) = run("unclear", {"a": 4, "n": 2}, m[:, 0], x[:, 0], 0.7)
+    exactly(after, [0, 2, 5, 7])
+    ((after,),) = run("unclear", {"a": 4, "n": 2}, m[:, 0], x[:, 0], 1 / 3)
+    assert np.isinf(after.error).all()
+
+
+def test_elements_computed_where_they_are_read(known: dict[str, Subject]) -> None:
+    """So are those that a large call is held to: as the whole tensor, with its rounding."""
+    subject, places = known["half"], [np.array([2, 0, 1])]
+    x, y = np.array([1, 2, 0.5], np.float16), np.array([0.5, 0.25, 1 / 3], F)
+    lengths = {"n": 3}
+    derive(subject.runtime, lengths)
+    ((whole,),) = meaning(subject, lengths, [x, y], [])
+    call = CallState(subject, lengths)
+    call.bind([x, y], [])
+    (statement,) = subject.kernel.body
+    lazy = Computed(call.snapshot, statement.indices, statement.value, is_half=True)
+    assert (lazy.shape, lazy.dtype) == ((3,), np.dtype(np.float64))
+    found = lazy.at(places)
+    for part in ("value", "error", "size"):
+        got, want = getattr(found, part), getattr(whole, part)
+        np.testing.assert_array_equal(got, want[places[0]])
+    assert whole.error[:2].tolist() == [0, 0]
+    assert whole.error[2] > 2.0**-11 * 0.8
+
+
 def test_what_changes_comes_first_then_the_outputs(run: Run) -> None:
     x = np.array([10, 20], F)
     found = run("ordered", {"n": 2}, x, x, x)
@@ -194,6 +264,23 @@ def test_an_open_condition_covers_both(run: Run) -> None:
     assert z.error[0].tolist() == pytest.approx([1.0, 2.0])
     exactly(y[1:], [2, 1])
     exactly(z[1:], [[2, 2], [1, 2]])
+
+
+def test_rows_of_a_slab_have_at_most_its_points(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of `y` costs the 3 terms of its sum; one of `s` has 3 points."""
+    shapes: list[tuple[int, ...]] = []
+
+    def spread(found: BoundedArray, shape: tuple[int, ...]) -> BoundedArray:
+        shapes.append(shape)
+        rows: BoundedArray = SPREAD(found, shape)
+        return rows
+
+    monkeypatch.setattr(module, "_SLAB", 6)
+    monkeypatch.setattr(module, "_spread", spread)
+    run("blocks", {"m": 5, "n": 3}, np.zeros((5, 3), F))
+    assert shapes == [(2,), (2,), (1,), (2, 3), (2, 3), (1, 3)]
 
 
 @pytest.mark.parametrize("slab", [1, 7, 1 << 19])

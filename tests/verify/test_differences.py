@@ -112,6 +112,24 @@ def test_the_bound_of_values_that_are_0_is_not_0() -> None:
     assert product.bound > 0.0
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_numbers_of_structs_are_drawn(seed: int) -> None:
+    """Not left at 0, where the gradient by them would be 0 however wrong it is."""
+    text = """
+        struct Gains { each: f32[3], last: f32 }
+        kernel squares(x: f32[n], g: Gains) -> y: f32[n] {
+            y[i] = x[i] * (sum[k] g.each[k] * g.each[k]) + g.last * g.last;
+        }
+        kernel squares_gradient = gradient of squares by g;
+        schedule squares, squares_gradient { generic }
+    """
+    with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
+        (subject,) = (x for x in found["a.kern"] if x.forward)
+        _, (product,) = products(subject, seed)
+    assert product.is_held
+    assert abs(product.expected) > 100 * product.bound
+
+
 @pytest.mark.nightly
 def test_gradients_by_structs_are_held(file: str) -> None:
     """By members of tensors and of a parameter, and of what returns structs."""

@@ -23,7 +23,7 @@ from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.staging.keyed import Prefix
 from kerngen.ir.store import StoreAt
-from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.types import Scalar, Vector, scalar_of
 from kerngen.ir.walk import factors_of, walk
 from kerngen.verify.hazards import HazardCollector
 from kerngen.verify.meaning import number, vectors
@@ -310,16 +310,12 @@ class Evaluator:
         if expr.builtin in GEOMETRY:
             return vectors.of_geometry(expr.builtin, given, first)
         assert expr.builtin in BUILTINS
-        wide = [
-            vectors.widened(value, argument.type, _widest(expr))
-            for value, argument in zip(given, expr.arguments, strict=True)
-        ]
         if scalar_of(first) is Scalar.F32:
-            result = of_floats(expr.builtin, wide)
+            result = of_floats(expr.builtin, given)
             if self.watch:
-                self.watch.builtin(expr.builtin, wide, result)
+                self.watch.builtin(expr.builtin, given, result)
             return result
-        return of_integers(expr.builtin, wide, scalar_of(first))
+        return of_integers(expr.builtin, given, scalar_of(first))
 
     def _call(self, expr: ir.FunctionCall, scope: EvaluationScope) -> BoundedArray:
         function = self.functions[expr.function]
@@ -476,8 +472,3 @@ def _nothing(expr: ir.Reduce) -> BoundedArray:
         return _literal(first[expr.kind], scalar)
     least, most = _LIMITS.get(scalar, (-np.inf, np.inf))
     return _literal(most if expr.kind == "min" else least, scalar)
-
-
-def _widest(expr: ir.BuiltinCall) -> ValueType:
-    types = (argument.type for argument in expr.arguments)
-    return next((t for t in types if isinstance(t, Vector)), expr.type)

@@ -1,0 +1,73 @@
+"""Buffers between guard zones: which writes are faults, and which are uploads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from kerngen.runtime.device.gpu import COPY_DST, COPY_SRC, STORAGE
+from kerngen.verify.guarded import BEFORE, Guarded, GuardFill, Leased, guarded
+
+USAGE = STORAGE | COPY_DST | COPY_SRC
+FILL = GuardFill("each byte another", 0x01020304, step=0x10101010)
+
+
+@pytest.fixture(scope="module")
+def held() -> Iterator[Guarded]:
+    with guarded() as found:
+        yield found
+
+
+def faults(held: Guarded, nbytes: int, *writes: tuple[str, int, int]) -> list[str]:
+    """The faults of a buffer of `nbytes` after uploads, copies and clears of some bytes.
+
+    Each is `(kind, offset, size)`; the second fault is that of a narrow integer's buffer.
+    """
+    device = held.device
+    device.start(FILL)
+    buffer, source = (device.create_buffer(size=32, usage=USAGE) for _ in range(2))
+    encoder = device.create_command_encoder()
+    for kind, offset, size in writes:
+        if kind == "upload":
+            device.queue.write_buffer(buffer, offset, bytes(size))
+        elif kind == "copy":
+            encoder.copy_buffer_to_buffer(source, 0, buffer, offset, size)
+        else:
+            encoder.clear_buffer(buffer, offset, size)
+    device.queue.submit([encoder.finish()])
+    (found,) = device.read([buffer])
+    leased = Leased(nbytes, buffer)
+    return [leased.fault(found, by_words=by_words) for by_words in (False, True)]
+
+
+@pytest.mark.parametrize("kind", ["upload", "copy", "clear"])
+def test_what_the_host_writes_up_to_a_word_is_no_fault(
+    held: Guarded, kind: str
+) -> None:
+    """A tensor of three halves has 6 bytes; it is written as two words."""
+    assert faults(held, 6, (kind, 4, 4)) == ["", ""]
+    assert faults(held, 6, (kind, 0, 8)) == ["", ""]
+    assert faults(held, 6, (kind, 0, 8), (kind, 0, 4)) == ["", ""]
+
+
+@pytest.mark.parametrize("kind", ["upload", "copy", "clear"])
+def test_a_write_behind_the_last_word_is_a_fault(held: Guarded, kind: str) -> None:
+    text = "something wrote at byte {} of a buffer of 6"
+    assert faults(held, 6, (kind, 4, 8)) == [text.format(8)] * 2
+    assert faults(held, 6, (kind, 12, 4)) == [text.format(12)] * 2
+
+
+def test_the_rest_of_a_word_may_be_zeros_of_narrow_integers(held: Guarded) -> None:
+    """As a shader writes it: the host has filled nothing."""
+    buffer = held.device.create_buffer(size=8, usage=USAGE)
+    found = np.full(buffer.whole.size // 4, buffer.word, np.uint32).view(np.uint8)
+    found[BEFORE : BEFORE + 8] = 0
+    leased = Leased(5, buffer)
+    assert leased.fault(found, by_words=True) == ""
+    assert leased.fault(found, by_words=False).startswith("something wrote at byte 5 ")
+    found[BEFORE + 7] = 1
+    assert leased.fault(found, by_words=True).startswith("something wrote at byte 5 ")
+    found[BEFORE - 1] = 0
+    assert leased.fault(found, by_words=True).startswith("something wrote at byte -1 ")
