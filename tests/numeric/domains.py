@@ -369,9 +369,11 @@ DOMAINS: Mapping[str, Domain] = {
         ),
     ),
     **_all(
-        "global_avg_pool batch_transpose swap_heads swap_heads_gradient merge_heads",
+        "global_avg_pool swap_heads swap_heads_gradient merge_heads",
         _BATCH,
     ),
+    # Tiles are for matrices of 4,096 elements and more.
+    "batch_transpose": Domain(lengths={"b": (0, 3), **_bounded("m n", 0, 140)}),
     "split_heads": Domain(
         lengths=_bounded("b s e", 1, 9),
         derive=lambda d: {"e": 6 * d["e"]},
