@@ -40,7 +40,10 @@ NAMED = "gemm_tile256x128x16_micro8x8"
 FOUR = "gemv_rows4_columns4_lanes64x4 when"
 TILES = [
     "generic_neighbours4 when",
-    "gemm_tile64x64x8_micro4x8 when",
+    "gemm_tile128x16x8_micro4x4 when",
+    "gemm_tile128x32x16_micro8x4 when",
+    "gemm_tile16x128x8_micro4x4 when",
+    "gemm_tile32x128x16_micro4x8 when",
     "gemm_tile32x32x32_micro4x4_stream528 when",
     "gemm_tile64x64x16_micro8x8_stream528 when",
     "gemm_tile128x64x16_micro8x8_stream396 when",

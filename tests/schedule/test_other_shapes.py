@@ -135,7 +135,18 @@ CHOSEN = {
     ("squared", (0, 8, 200_000)): "generic",
     ("squared", (0, 20_000, 63)): "gemv",
     ("bytes", (0, 32_768, 512)): "gemv",
+    ("nn", (32_768, 40, 32)): "gemm_tile128x32x16_micro8x4",
+    ("nn", (32_767, 40, 32)): "gemm_tile64x64x16_micro8x8_stream528",
+    ("nt", (32_768, 15, 16)): "gemm_tile128x16x8_micro4x4",
+    ("nt", (32_768, 15, 17)): "gemm_tile128x32x16_micro8x4",
+    ("tt", (8192, 8, 40)): "gemm_tile128x16x8_micro4x4",
+    ("nn", (16, 12, 40_000)): "gemm_tile16x128x8_micro4x4",
+    ("nt", (20, 64, 40_000)): "gemm_tile32x128x16_micro4x8",
     ("each", (8, 8, 8)): "generic_neighbours4",
+    ("each", (24, 24, 24)): "gemm_tile32x32x8_micro4x4",
+    ("each", (24, 65, 24)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("each", (300, 64, 10)): "gemm_tile128x32x16_micro8x4",
+    ("each", (200, 64, 10)): "gemm_tile32x32x32_micro4x4_stream528",
     ("each", (3, 300, 3)): "gemm_tile32x32x32_micro4x4_stream528",
 }
 """The strategies that were fastest for m, k and n, of 10,000 products if there are several."""
@@ -156,3 +167,67 @@ def test_what_is_chosen(
     dims = {dim: lengths[dim] for dim in kernel_of(function).dims}
     (choice,) = ctx.choices(function, **dims)
     assert choice.strategy == CHOSEN[name, sizes]
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("nn", (33_001, 9, 15)),
+        ("nt", (33_000, 20, 31)),
+        ("tt", (4500, 8, 60)),
+        ("nn", (15, 13, 33_001)),
+        ("nt", (31, 20, 33_000)),
+        ("each", (30, 41, 31)),
+        ("each", (300, 7, 4)),
+    ],
+)
+def test_products_with_a_narrow_side(
+    ctx: Context, products: ModuleType, name: str, sizes: tuple[int, int, int]
+) -> None:
+    lengths = {**dict(zip("mkn", sizes, strict=True)), "s": 300}
+    draw, function = Inputs(6), getattr(products, name)
+    kernel = kernel_of(function)
+    a, b = (
+        draw.f32(*(lengths[axis] for axis in spec.axes if isinstance(axis, str)))
+        for spec in kernel.inputs
+    )
+    c = function(ctx.tensor(a, f32), ctx.tensor(b, f32))
+    left = a.swapaxes(-1, -2) if name == "tt" else a
+    right = b.swapaxes(-1, -2) if name in {"nt", "tt"} else b
+    np.testing.assert_array_equal(c.numpy(), left @ right)
+
+
+SHORT = """
+kernel sums(x: f32[b, m, n], v: f32[n]) -> y: f32[b, n] {
+    y[t, j] = x[t, 0, j] + v[j] * (sum[i] x[t, i, j]);
+}
+kernel places(x: f32[b, m, n], v: f32[n]) -> y: i32[b, n] {
+    y[t, j] = i32(v[j]) + (argmax[i] x[t, i, j]);
+}
+kernel products(x: f32[b, m, n], v: f32[n], w: f32[m]) -> y: f32[b, n] {
+    y[t, j] = x[t, 0, j] + v[j] * (sum[i] x[t, i, j] * w[i]);
+}
+schedule sums, places { reduce }
+schedule products { gemv }
+"""
+
+
+@pytest.mark.parametrize("name", ["sums", "places", "products"])
+def test_columns_of_one_part_take_one_dispatch(ctx: Context, name: str) -> None:
+    """256 terms of 64 columns make a part, or 512 of a product; the steps read what they did."""
+    most = {"sums": 256, "places": 256, "products": 512}[name]
+    with built_module(SHORT) as module:
+        function = getattr(module, name)
+        for m, n in ((3, 8), (most, 64), (most, 66), (most + 1, 68), (17, 5), (1, 130)):
+            draw = Inputs(7)
+            x, v, w = draw.f32(2, m, n), draw.f32(n), draw.f32(m)
+            given = (x, v, w) if name == "products" else (x, v)
+            y = function(*(ctx.tensor(each, f32) for each in given)).numpy()
+            if name == "places":
+                expected = v.astype(np.int32) + x.argmax(1)
+            else:
+                weights = w if name == "products" else np.ones(m, np.float32)
+                expected = x[:, 0] + v * np.einsum("bmn,m->bn", x, weights)
+            np.testing.assert_array_equal(y, expected)
+            (choice,) = ctx.choices(function, b=2, m=m, n=n)
+            assert len(choice.shaders) == (1 if m <= most else 2)

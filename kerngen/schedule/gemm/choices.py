@@ -8,6 +8,7 @@ from typing import Final
 from kerngen.plan.size import ALWAYS, Guard, Size, all_of, any_of, compare, select
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import product_of, sides_of
+from kerngen.schedule.gemm.skinny import skinny_choices
 from kerngen.schedule.gemm.strategy import shares_terms
 from kerngen.schedule.gemm.stream import TermShares
 from kerngen.schedule.gemm.tiling import (
@@ -16,8 +17,8 @@ from kerngen.schedule.gemm.tiling import (
     LOW_OPTIONS,
     MANY_WINDOWS_OPTIONS,
     MEDIUM_OPTIONS,
-    SHALLOW_OPTIONS,
     SMALL_OPTIONS,
+    TINY_OPTIONS,
     tiling_of,
 )
 from kerngen.schedule.sizes import domain_size
@@ -65,29 +66,31 @@ H200, a triangle times a square matrix takes 53 us at 1,024 (64 x 64: 81), 272 u
 """
 
 FEWEST_TERMS: Final = 8
-SHORT_TERMS: Final = 32
 MANY_OF_SHORT: Final = 2**18
-"""From 2^18 results on, sums of fewer than 8 terms are serial loops, without tiles; with a
-narrow side, sums of up to 32 terms have tiles of 8 terms, as deeper ones would be empty."""
-
+"""From 2^18 results on, sums of fewer than 8 terms are serial loops, without tiles."""
 
 SMALL_RESULT: Final = 256
 FEW_TERMS: Final = {True: 256, False: 32}
 MANY_MATRICES: Final = 16384
+TINY_SIDE: Final = 32
+TINY_TERMS: Final = 64
 """Products of many small matrices have an invocation for each result: where a matrix has up to 256
 results, and all matrices 16,384 or more.
 
 They have up to 256 terms if neighbouring invocations read neighbours of the right factor (True),
 and up to 32 if not.  On an H200, 10,000 products of 8 x 8 matrices take 4.4 us, in tiles 42, of
 16 x 16 17 and 47; 100,000 of 3 x 3 6.7 and 384; 1,000 of 8 x 197 by 197 x 8 13 and 25.
+
+Larger ones of up to 32 x 32 results and 64 terms have a tile for each matrix, where all have 2^18
+results or more.
 """
 
 
 def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     """Yield the default schedules of a product, each with its guard on the size.
 
-    For a product of two matrices: serial sums of very few terms, shallow tiles, then those of
-    triangles, or the tiles that should take least time.
+    For a product of two matrices: serial sums of very few terms, tiles for few rows or columns,
+    then those of triangles, or the tiles that should take least time.
     """
     found, _ = product_of(task)
     sides = sides_of(task)
@@ -102,10 +105,7 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     if len(task.domain) == 2:  # Points, as a rule: heads of attention have more terms.
         fewest = all_of(compare("<", terms, FEWEST_TERMS), many)
         yield ScheduleChoice("generic", f"below {FEWEST_TERMS} terms", fewest)
-        shallow = all_of(narrow, compare("<=", terms, SHORT_TERMS), many)
-        yield ScheduleChoice(
-            "gemm", f"{reason}; there are few terms", shallow, SHALLOW_OPTIONS
-        )
+        yield from skinny_choices(task, reason)
     else:
         small = all_of(
             compare("<=", rows * columns, SMALL_RESULT),
@@ -113,6 +113,13 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
             compare(">=", results, MANY_MATRICES),
         )
         yield ScheduleChoice("generic", "many small matrices", small)
+        if len(task.staged.stages) == 1:  # Among several stages `flash` is, as a rule.
+            fitting = (compare("<=", side, TINY_SIDE) for side in (rows, columns))
+            tiny = all_of(*fitting, compare("<=", terms, TINY_TERMS), many)
+            yield ScheduleChoice(
+                "gemm", f"{reason}; a tile for each matrix", tiny, TINY_OPTIONS
+            )
+            yield from skinny_choices(task, reason)
     if found.is_bounded:
         few = any_of(narrow, compare("<=", results, FEW_RESULTS))
         yield ScheduleChoice(

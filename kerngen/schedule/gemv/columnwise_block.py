@@ -27,7 +27,16 @@ from functools import partial
 from typing import Final, final
 
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import ALWAYS, NEVER, ONE, Guard, Size, ceil_div
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    ONE,
+    Guard,
+    Size,
+    all_of,
+    ceil_div,
+    compare,
+)
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.contraction import LEFT, RIGHT, Contraction, contraction_of
 from kerngen.schedule.gemv.row_block import RowBlock, suffix
@@ -73,6 +82,13 @@ LONG_PART: Final = 1024
 FEW_ROWS: Final = 2
 """A part has 512 terms for up to 2 rows, and 1024 for more."""
 
+SHORT_NAMES: Final = {
+    "aligned": "short",
+    "columns": "short_columns",
+    "edge": "short_edge",
+}
+"""The names of the variants whose terms make one part."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -90,13 +106,20 @@ class _Reading:
 
 
 def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
-    """Yield the variants of a product along the result: vectors first, any size last."""
-    split = _split_of(task, shape)
-    for reading in _readings(task, _contraction(task), one_part=split is None):
-        first = _Columnwise(task, shape, reading, split).shader()
-        if split is None:
-            yield Variant(reading.name, reading.when, (first,))
-            continue
+    """Yield the variants of a product along the result: vectors first, any size last.
+
+    Where the terms make one part, those for parts that do so have a single dispatch, too.
+    """
+    split, found = _split_of(task, shape), _contraction(task)
+    short = ALWAYS if split is None else compare("<=", split.count, 1)
+    for reading in _readings(task, found, one_part=True):
+        name = reading.name if split is None else SHORT_NAMES[reading.name]
+        shader = _Columnwise(task, shape, reading, None).shader(name)
+        yield Variant(name, all_of(short, reading.when), (shader,))
+    if split is None:
+        return
+    for reading in _readings(task, found, one_part=False):
+        first = _Columnwise(task, shape, reading, split).shader(reading.name)
         length = domain_size(task.domain) * split.count
         scratch = Scratch(task.scratch_name("parts"), length)
         finish = task.once(finish_shader, partial(finish_shader, task, split))
@@ -184,8 +207,8 @@ class _Columnwise:
         self.part: t.Expr = t.ZERO
         self.slice = t.Ident(self.builder.fresh("slice"))
 
-    def shader(self) -> DispatchShader:
-        """Return the shader of the first dispatch."""
+    def shader(self, variant: str) -> DispatchShader:
+        """Return the shader of the first dispatch, of a variant of this name."""
         at = self._place()
         inside = at[self.column] < self._extent
         self._accumulate(at, inside)
@@ -196,7 +219,7 @@ class _Columnwise:
             groups=parts * self._column_blocks * self.block.needed,
             workgroup_size=self.lanes,
             summary=self._summary(),
-            variant={"aligned": ""}.get(self.reading.name, self.reading.name),
+            variant="" if variant == "aligned" else variant,
             terms=counted_terms(self.reduce),
             trips=loop_trips(self.task, {self.reduce: self._trips()}),
         )

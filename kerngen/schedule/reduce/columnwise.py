@@ -10,24 +10,29 @@ slices, which take the terms in turn.  By single columns, with one part:
     terms i     0, 4, ...   1, 5, ...    2, 6, ...     3, 7, ...
 
 Of fewer columns there are more slices: 25 slices of 10 lanes for 10 columns.  At the end the
-slices are joined, in workgroup memory.  A second dispatch joins the parts, in slices, too.
+slices are joined, in workgroup memory.  A second dispatch joins the parts, in slices, too; a
+single part needs none (`short`).  On an H200, 64 rows of 151,296 columns take 12.7 us so, by
+two dispatches 16.6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.ir.analysis.reads import loads
-from kerngen.ir.nodes import Reduce
+from kerngen.ir.nodes import Index, Reduce
 from kerngen.plan.size import (
     ALWAYS,
     NEVER,
+    ONE,
     Guard,
     Literal,
     Size,
+    all_of,
     ceil_div,
+    compare,
     maximum,
     minimum,
     quotient,
@@ -92,37 +97,31 @@ FINISH_SLICES: Final = 32
 
 def lower_columnwise(task: Task) -> Iterator[Variant]:
     """Yield the variants: one that reads vectors of four columns, and one for any size."""
-
-    def first(names: set[str]) -> DispatchShader:
-        return _parts_shader(task, names)
-
-    return by_column_width(task, first)
-
-
-def by_column_width(
-    task: Task, first: Callable[[set[str]], DispatchShader]
-) -> Iterator[Variant]:
-    """Yield a variant that reads vectors, where sizes allow, and one for any size.
-
-    `first` returns the first dispatch, given the names of the tensors to read as vectors.
-    """
     column, body = task.domain[-1], (reduction_of(task).body,)
     # Places are found one by one: no vector holds those of four columns.
     finds_place = reduction_of(task).finds_place
     names = set[str]() if finds_place else tensors_in_runs(body, column)
     extents = [column.extent, *last_extents(task.stage, body, names)]
-    when = all_divisible(extents, LANES) if names else NEVER
-    if when != NEVER:
-        yield _variant(task, "aligned", when, first(names))
-    yield _variant(task, "edge", ALWAYS, first(set()))
+    aligned = all_divisible(extents, LANES) if names else NEVER
+    short = compare("<=", split_of(task).count, 1)
+    if aligned != NEVER:
+        yield _short_variant(task, "short", all_of(aligned, short), names)
+        yield _variant(task, "aligned", aligned, names)
+    yield _short_variant(task, "short_edge", short, set())
+    yield _variant(task, "edge", ALWAYS, set())
 
 
-def _variant(task: Task, name: str, when: Guard, first: DispatchShader) -> Variant:
+def _short_variant(task: Task, name: str, when: Guard, names: set[str]) -> Variant:
+    """Return a variant of one dispatch, for columns of one part."""
+    return Variant(name, when, (_first_shader(task, names, variant=name),))
+
+
+def _variant(task: Task, name: str, when: Guard, names: set[str]) -> Variant:
     """Return a variant of two dispatches, with the buffer of the parts between them."""
-    words = value_bytes(partial_type(reduction_of(task))) // 4
-    length = domain_size(task.domain) * split_of(task).count * words
+    words, split = value_bytes(partial_type(reduction_of(task))) // 4, split_of(task)
+    length = domain_size(task.domain) * split.count * words
     scratch = Scratch(task.scratch_name("parts"), length)
-    split = split_of(task)
+    first = _first_shader(task, names, split, variant="" if names else "edge")
     finish = task.once((finish_shader, split), lambda: finish_shader(task, split))
     return Variant(name, when, (first, finish), (scratch,))
 
@@ -233,8 +232,12 @@ class Slices:
 # The first dispatch
 
 
-def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
+def _first_shader(
+    task: Task, names: set[str], split: Split | None = None, *, variant: str
+) -> DispatchShader:
     """Return the first shader: a workgroup has a part of 64 columns, or of all if fewer.
+
+    Without `split` a column is one part, and the shader does the stage's steps itself.
 
     In WGSL, for `y[j] = sum[i] x[i, j]` by single columns, but for the terms read at once:
 
@@ -250,7 +253,7 @@ def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
         }
     """
     width = LANES if names else 1
-    reduce, split = reduction_of(task), split_of(task)
+    reduce = reduction_of(task)
     *outer, column = task.domain
     wide = names | {task.scratch_name("parts")} if names else names
     shader = ShaderBuilder(task, dict.fromkeys(wide, LANES))
@@ -259,39 +262,84 @@ def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
     across = minimum(ceil_div(length, width), COLUMNS // width)
     in_a_group = quotient(LANES_PER_GROUP, maximum(across, 1))
     body: list[t.Stmt] = []
-    count = _write_count(shader, body, split)
-    blocks = shader.let(body, "blocks", to_wgsl(columns, shader))
-    group = shader.let(body, "group", linear_group(shader))
-    groups = shader.size(tuple(outer)) * count * blocks
-    body.append(t.If(group >= groups, (t.Return(),)))
+    count: t.Expr = _write_count(shader, body, split) if split else t.ONE
+    line, first = _write_group(shader, body, tuple(outer), columns, count)
     slices = Slices.lay(shader, body, across)
-    # The workgroup's number is outer row, part, block of columns, from high to low.
-    line = group // blocks
     row, part = (line // count, line % count) if outer else (t.ZERO, line)
     at = unravel(shader, body, tuple(outer), row)
     at[column] = t.Ident(shader.name(column.name))
-    first = group % blocks * COLUMNS + slices.place * width
-    body.append(t.Let(shader.name(column.name), first))
+    body.append(t.Let(shader.name(column.name), first + slices.place * width))
     vector = column if names else None
     lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
     # Lanes past the last column have no terms, but take part in the barriers.
-    extent = shader.extent(column.extent)
-    inside = slices.within(at[column] < extent)
-    total = _own_terms(lowerer, reduce, (part, count), slices, inside)
+    inside = slices.within(at[column] < shader.extent(column.extent))
+    parts = (part if split else t.ZERO, count)
+    total = _own_terms(lowerer, reduce, parts, slices, inside)
     partial, joined = slices.join(reduce, total, width)
-    parts = shader.scratch("parts", partial_type(reduce), written=True)
-    store = parts.store((line * extent + at[column]) // width, partial[shader.lane])
-    first_slice = t.all_of(slices.own.equals(0), at[column] < extent)
-    body += [*joined, t.If(first_slice, (store,))]
+    body += joined
+    if split is None:
+        _finish_columns(lowerer, task, first, partial)
+    else:
+        _store_part(lowerer, task, line, slices, partial[shader.lane])
+    of = "first of two dispatches: a part of " if split else ""
+    part_count = split.count if split else ONE
     return shader.finish(
         body,
-        groups=domain_size(outer) * split.count * columns,
+        groups=domain_size(outer) * part_count * columns,
         workgroup_size=LANES_PER_GROUP,
-        summary=f"first of two dispatches: a part of {COLUMNS} columns per workgroup.",
-        variant="" if names else "edge",
+        summary=f"{of}{COLUMNS} columns per workgroup.",
+        variant=variant,
         terms=counted_terms(reduce),
-        trips=row_trips(task, reduce, split.count * in_a_group),
+        trips=row_trips(task, reduce, part_count * in_a_group),
     )
+
+
+def _write_group(
+    shader: ShaderBuilder,
+    body: list[t.Stmt],
+    outer: tuple[Index, ...],
+    columns: Size,
+    count: t.Expr,
+) -> tuple[t.Expr, t.Expr]:
+    """Write the workgroup's number, and a return if there is no such one.
+
+    The number is outer row, part, block of columns, from high to low; returned are what is
+    left without the last, and the first column of the block.
+    """
+    blocks = shader.let(body, "blocks", to_wgsl(columns, shader))
+    group = shader.let(body, "group", linear_group(shader))
+    groups = shader.size(outer) * count * blocks
+    body.append(t.If(group >= groups, (t.Return(),)))
+    return group // blocks, group % blocks * COLUMNS
+
+
+def _store_part(
+    lowerer: Lowerer, task: Task, line: t.Expr, slices: Slices, total: t.Expr
+) -> None:
+    """Store the totals of a part; those of part `line` lie behind those of `line - 1`."""
+    shader, column = lowerer.shader, task.domain[-1]
+    own, extent = lowerer.at[column], shader.extent(column.extent)
+    parts = shader.scratch("parts", partial_type(reduction_of(task)), written=True)
+    place = (line * extent + own) // (LANES if lowerer.vector else 1)
+    first_slice = t.all_of(slices.own.equals(0), own < extent)
+    lowerer.block.append(t.If(first_slice, (parts.store(place, total),)))
+
+
+def _finish_columns(
+    lowerer: Lowerer, task: Task, first: t.Expr, partial: t.Expr
+) -> None:
+    """Do the stage's steps for the columns of a workgroup, from `first` on: a lane for each.
+
+    The first elements of `partial` have the totals; vectors have those of four columns.
+    """
+    shader, column = lowerer.shader, task.domain[-1]
+    own, whole = t.Ident(shader.fresh(column.name)), partial[shader.lane]
+    if lowerer.vector:
+        whole = partial[shader.lane // LANES][shader.lane % LANES]
+    lowerer.block.append(t.Let(own.name, first + shader.lane))
+    exists = t.all_of(shader.lane < t.u32(COLUMNS), own < shader.extent(column.extent))
+    single = replace(lowerer, at={**lowerer.at, column: own}, vector=None)
+    finish_steps(single, task, reduction_of(task), Value(whole), exists)
 
 
 def _own_terms(

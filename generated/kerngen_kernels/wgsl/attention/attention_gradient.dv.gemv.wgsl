@@ -72,9 +72,119 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dv: array<f32>;
+@group(0) @binding(2) var<storage, read_write> dv: array<vec4f>;
+@group(0) @binding(3) var<storage, read> weight_short: array<f32>;
+
+// 64 columns per workgroup, in 16 slices.
+// Also run for causal_attention_gradient, stage dv: gemv.
+// Also run for attention_backward, stage dv: gemv.
+// Also run for causal_attention_backward, stage dv: gemv.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.e + 63u) >> 6u;
+    if (group >= u.b * u.h * u.t * column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let n = group / column_blocks / u.t / u.h;
+    let g = group / column_blocks / u.t % u.h;
+    let j = group / column_blocks % u.t;
+    let c = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var dv_sum = vec4f(0.0);
+    let in_fours = (u.s >> 2u) * 4u;
+    if (c < u.e) {
+        for (var i = slice * 4u; i < in_fours; i += 64u) {
+            let right_0 = dy[((n * u.h + g) * u.s + i) * (u.e >> 2u) + (c >> 2u)];
+            let right_1 = dy[((n * u.h + g) * u.s + (i + 1u)) * (u.e >> 2u) + (c >> 2u)];
+            let right_2 = dy[((n * u.h + g) * u.s + (i + 2u)) * (u.e >> 2u) + (c >> 2u)];
+            let right_3 = dy[((n * u.h + g) * u.s + (i + 3u)) * (u.e >> 2u) + (c >> 2u)];
+            let weight_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let left = vec4f(weight_short[((n * u.h + g) * u.s + weight_at.x) * u.t + j], weight_short[((n * u.h + g) * u.s + weight_at.y) * u.t + j], weight_short[((n * u.h + g) * u.s + weight_at.z) * u.t + j], weight_short[((n * u.h + g) * u.s + weight_at.w) * u.t + j]);
+            dv_sum += left.x * right_0;
+            dv_sum += left.y * right_1;
+            dv_sum += left.z * right_2;
+            dv_sum += left.w * right_3;
+        }
+        for (var i = in_fours + slice; i < u.s; i += 16u) {
+            let right = dy[((n * u.h + g) * u.s + i) * (u.e >> 2u) + (c >> 2u)];
+            dv_sum += weight_short[((n * u.h + g) * u.s + i) * u.t + j] * right;
+        }
+    }
+    partial[lane] = dv_sum;
+    workgroupBarrier();
+    if (slice < 1u && c < u.e) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        dv[(((n * u.h + g) * u.t + j) * u.e + c) >> 2u] = joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> dy_short_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> dv_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup, in 4 slices.
+// Also run for causal_attention_gradient, stage dv: gemv.
+// Also run for attention_backward, stage dv: gemv.
+// Also run for causal_attention_backward, stage dv: gemv.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.e + 63u) >> 6u;
+    if (group >= u.b * u.h * u.t * column_blocks) {
+        return;
+    }
+    let slice = lane >> 6u;
+    let n = group / column_blocks / u.t / u.h;
+    let g = group / column_blocks / u.t % u.h;
+    let j = group / column_blocks % u.t;
+    let c = group % column_blocks * 64u + (lane & 63u);
+    var dv_sum = 0.0;
+    let in_fours = (u.s >> 2u) * 4u;
+    if (c < u.e) {
+        for (var i = slice * 4u; i < in_fours; i += 16u) {
+            let right_0 = dy_short_edge[((n * u.h + g) * u.s + i) * u.e + c];
+            let right_1 = dy_short_edge[((n * u.h + g) * u.s + (i + 1u)) * u.e + c];
+            let right_2 = dy_short_edge[((n * u.h + g) * u.s + (i + 2u)) * u.e + c];
+            let right_3 = dy_short_edge[((n * u.h + g) * u.s + (i + 3u)) * u.e + c];
+            let weight_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let left = vec4f(weight_short[((n * u.h + g) * u.s + weight_at.x) * u.t + j], weight_short[((n * u.h + g) * u.s + weight_at.y) * u.t + j], weight_short[((n * u.h + g) * u.s + weight_at.z) * u.t + j], weight_short[((n * u.h + g) * u.s + weight_at.w) * u.t + j]);
+            dv_sum += left.x * right_0;
+            dv_sum += left.y * right_1;
+            dv_sum += left.z * right_2;
+            dv_sum += left.w * right_3;
+        }
+        for (var i = in_fours + slice; i < u.s; i += 4u) {
+            let right = dy_short_edge[((n * u.h + g) * u.s + i) * u.e + c];
+            dv_sum += weight_short[((n * u.h + g) * u.s + i) * u.t + j] * right;
+        }
+    }
+    partial_short_edge[lane] = dv_sum;
+    workgroupBarrier();
+    if (slice < 1u && c < u.e) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        dv_short_edge[((n * u.h + g) * u.t + j) * u.e + c] = joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dv_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 // Also run for causal_attention_gradient, stage dv: gemv.
@@ -118,21 +228,20 @@ fn finish(
             total_ += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = total_;
+    partial_short_edge[lane] = total_;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.b * u.h * u.t * u.e) {
-        dv[((n * u.h + g) * u.t + j) * u.e + c] = partial_finish[lane];
+        dv_finish[((n * u.h + g) * u.t + j) * u.e + c] = partial_short_edge[lane];
     }
 }
 
-@group(0) @binding(1) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
@@ -161,10 +270,10 @@ fn edge(
     let in_fours = (u.s >> 2u) * 4u;
     if (c < u.e) {
         for (var i = (part * 4u + slice) * 4u; i < in_fours; i += count * 4u * 4u) {
-            let right_0 = dy_edge[((n * u.h + g) * u.s + i) * u.e + c];
-            let right_1 = dy_edge[((n * u.h + g) * u.s + (i + 1u)) * u.e + c];
-            let right_2 = dy_edge[((n * u.h + g) * u.s + (i + 2u)) * u.e + c];
-            let right_3 = dy_edge[((n * u.h + g) * u.s + (i + 3u)) * u.e + c];
+            let right_0 = dy_short_edge[((n * u.h + g) * u.s + i) * u.e + c];
+            let right_1 = dy_short_edge[((n * u.h + g) * u.s + (i + 1u)) * u.e + c];
+            let right_2 = dy_short_edge[((n * u.h + g) * u.s + (i + 2u)) * u.e + c];
+            let right_3 = dy_short_edge[((n * u.h + g) * u.s + (i + 3u)) * u.e + c];
             let weight_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
             let left = vec4f(weight[((n * u.h + g) * u.s + weight_at.x) * u.t + j], weight[((n * u.h + g) * u.s + weight_at.y) * u.t + j], weight[((n * u.h + g) * u.s + weight_at.z) * u.t + j], weight[((n * u.h + g) * u.s + weight_at.w) * u.t + j]);
             dv_sum += left.x * right_0;
@@ -173,17 +282,17 @@ fn edge(
             dv_sum += left.w * right_3;
         }
         for (var i = in_fours + (part * 4u + slice); i < u.s; i += count * 4u) {
-            let right = dy_edge[((n * u.h + g) * u.s + i) * u.e + c];
+            let right = dy_short_edge[((n * u.h + g) * u.s + i) * u.e + c];
             dv_sum += weight[((n * u.h + g) * u.s + i) * u.t + j] * right;
         }
     }
-    partial_finish[lane] = dv_sum;
+    partial_short_edge[lane] = dv_sum;
     workgroupBarrier();
     if (slice < 1u && c < u.e) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         parts_edge[(((n * u.h + g) * u.t + j) * count + part) * u.e + c] = joined;
     }

@@ -70,9 +70,115 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dk: array<f32>;
+@group(0) @binding(2) var<storage, read_write> dk: array<vec4f>;
+@group(0) @binding(3) var<storage, read> dproduct_short: array<f32>;
+
+// 64 columns per workgroup, in 16 slices.
+// Also run for causal_attention_backward, stage dk: gemv.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.d + 63u) >> 6u;
+    if (group >= u.b * u.h * u.t * column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let n = group / column_blocks / u.t / u.h;
+    let g = group / column_blocks / u.t % u.h;
+    let j = group / column_blocks % u.t;
+    let p = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var dk_sum = vec4f(0.0);
+    let in_fours = (u.s >> 2u) * 4u;
+    if (p < u.d) {
+        for (var i = slice * 4u; i < in_fours; i += 64u) {
+            let right_0 = q[((n * u.h + g) * u.s + i) * (u.d >> 2u) + (p >> 2u)];
+            let right_1 = q[((n * u.h + g) * u.s + (i + 1u)) * (u.d >> 2u) + (p >> 2u)];
+            let right_2 = q[((n * u.h + g) * u.s + (i + 2u)) * (u.d >> 2u) + (p >> 2u)];
+            let right_3 = q[((n * u.h + g) * u.s + (i + 3u)) * (u.d >> 2u) + (p >> 2u)];
+            let dproduct_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let left = vec4f(dproduct_short[((n * u.h + g) * u.s + dproduct_at.x) * u.t + j], dproduct_short[((n * u.h + g) * u.s + dproduct_at.y) * u.t + j], dproduct_short[((n * u.h + g) * u.s + dproduct_at.z) * u.t + j], dproduct_short[((n * u.h + g) * u.s + dproduct_at.w) * u.t + j]);
+            dk_sum += left.x * right_0;
+            dk_sum += left.y * right_1;
+            dk_sum += left.z * right_2;
+            dk_sum += left.w * right_3;
+        }
+        for (var i = in_fours + slice; i < u.s; i += 16u) {
+            let right = q[((n * u.h + g) * u.s + i) * (u.d >> 2u) + (p >> 2u)];
+            dk_sum += dproduct_short[((n * u.h + g) * u.s + i) * u.t + j] * right;
+        }
+    }
+    partial[lane] = dk_sum;
+    workgroupBarrier();
+    if (slice < 1u && p < u.d) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        dk[(((n * u.h + g) * u.t + j) * u.d + p) >> 2u] = joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> q_short_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> dk_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup, in 4 slices.
+// Also run for causal_attention_backward, stage dk: gemv.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.d + 63u) >> 6u;
+    if (group >= u.b * u.h * u.t * column_blocks) {
+        return;
+    }
+    let slice = lane >> 6u;
+    let n = group / column_blocks / u.t / u.h;
+    let g = group / column_blocks / u.t % u.h;
+    let j = group / column_blocks % u.t;
+    let p = group % column_blocks * 64u + (lane & 63u);
+    var dk_sum = 0.0;
+    let in_fours = (u.s >> 2u) * 4u;
+    if (p < u.d) {
+        for (var i = slice * 4u; i < in_fours; i += 16u) {
+            let right_0 = q_short_edge[((n * u.h + g) * u.s + i) * u.d + p];
+            let right_1 = q_short_edge[((n * u.h + g) * u.s + (i + 1u)) * u.d + p];
+            let right_2 = q_short_edge[((n * u.h + g) * u.s + (i + 2u)) * u.d + p];
+            let right_3 = q_short_edge[((n * u.h + g) * u.s + (i + 3u)) * u.d + p];
+            let dproduct_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let left = vec4f(dproduct_short[((n * u.h + g) * u.s + dproduct_at.x) * u.t + j], dproduct_short[((n * u.h + g) * u.s + dproduct_at.y) * u.t + j], dproduct_short[((n * u.h + g) * u.s + dproduct_at.z) * u.t + j], dproduct_short[((n * u.h + g) * u.s + dproduct_at.w) * u.t + j]);
+            dk_sum += left.x * right_0;
+            dk_sum += left.y * right_1;
+            dk_sum += left.z * right_2;
+            dk_sum += left.w * right_3;
+        }
+        for (var i = in_fours + slice; i < u.s; i += 4u) {
+            let right = q_short_edge[((n * u.h + g) * u.s + i) * u.d + p];
+            dk_sum += dproduct_short[((n * u.h + g) * u.s + i) * u.t + j] * right;
+        }
+    }
+    partial_short_edge[lane] = dk_sum;
+    workgroupBarrier();
+    if (slice < 1u && p < u.d) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        dk_short_edge[((n * u.h + g) * u.t + j) * u.d + p] = joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dk_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 // Also run for causal_attention_backward, stage dk: gemv.
@@ -114,21 +220,20 @@ fn finish(
             total_ += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = total_;
+    partial_short_edge[lane] = total_;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.b * u.h * u.t * u.d) {
-        dk[((n * u.h + g) * u.t + j) * u.d + p] = partial_finish[lane];
+        dk_finish[((n * u.h + g) * u.t + j) * u.d + p] = partial_short_edge[lane];
     }
 }
 
-@group(0) @binding(1) var<storage, read> q_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
@@ -155,10 +260,10 @@ fn edge(
     let in_fours = (u.s >> 2u) * 4u;
     if (p < u.d) {
         for (var i = (part * 4u + slice) * 4u; i < in_fours; i += count * 4u * 4u) {
-            let right_0 = q_edge[((n * u.h + g) * u.s + i) * u.d + p];
-            let right_1 = q_edge[((n * u.h + g) * u.s + (i + 1u)) * u.d + p];
-            let right_2 = q_edge[((n * u.h + g) * u.s + (i + 2u)) * u.d + p];
-            let right_3 = q_edge[((n * u.h + g) * u.s + (i + 3u)) * u.d + p];
+            let right_0 = q_short_edge[((n * u.h + g) * u.s + i) * u.d + p];
+            let right_1 = q_short_edge[((n * u.h + g) * u.s + (i + 1u)) * u.d + p];
+            let right_2 = q_short_edge[((n * u.h + g) * u.s + (i + 2u)) * u.d + p];
+            let right_3 = q_short_edge[((n * u.h + g) * u.s + (i + 3u)) * u.d + p];
             let dproduct_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
             let left = vec4f(dproduct[((n * u.h + g) * u.s + dproduct_at.x) * u.t + j], dproduct[((n * u.h + g) * u.s + dproduct_at.y) * u.t + j], dproduct[((n * u.h + g) * u.s + dproduct_at.z) * u.t + j], dproduct[((n * u.h + g) * u.s + dproduct_at.w) * u.t + j]);
             dk_sum += left.x * right_0;
@@ -167,17 +272,17 @@ fn edge(
             dk_sum += left.w * right_3;
         }
         for (var i = in_fours + (part * 4u + slice); i < u.s; i += count * 4u) {
-            let right = q_edge[((n * u.h + g) * u.s + i) * u.d + p];
+            let right = q_short_edge[((n * u.h + g) * u.s + i) * u.d + p];
             dk_sum += dproduct[((n * u.h + g) * u.s + i) * u.t + j] * right;
         }
     }
-    partial_finish[lane] = dk_sum;
+    partial_short_edge[lane] = dk_sum;
     workgroupBarrier();
     if (slice < 1u && p < u.d) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         parts_edge[(((n * u.h + g) * u.t + j) * count + part) * u.d + p] = joined;
     }

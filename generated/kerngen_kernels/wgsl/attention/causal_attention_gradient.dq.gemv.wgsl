@@ -64,9 +64,159 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dq: array<f32>;
+@group(0) @binding(2) var<storage, read_write> dq: array<vec4f>;
+@group(0) @binding(3) var<storage, read> dproduct_short: array<vec4f>;
+
+// 64 columns per workgroup, in 16 slices.
+// Also run for causal_attention_backward, stage dq: gemv.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.d + 63u) >> 6u;
+    if (group >= u.b * u.h * u.s * column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let n = group / column_blocks / u.s / u.h;
+    let g = group / column_blocks / u.s % u.h;
+    let i = group / column_blocks % u.s;
+    let p = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var dq_sum = vec4f(0.0);
+    if (p < u.d) {
+        for (var j = slice * 4u; j < u.t; j += 64u) {
+            let right_0 = k[((n * u.h + g) * u.t + j) * (u.d >> 2u) + (p >> 2u)];
+            let right_1 = k[((n * u.h + g) * u.t + (j + 1u)) * (u.d >> 2u) + (p >> 2u)];
+            let right_2 = k[((n * u.h + g) * u.t + (j + 2u)) * (u.d >> 2u) + (p >> 2u)];
+            let right_3 = k[((n * u.h + g) * u.t + (j + 3u)) * (u.d >> 2u) + (p >> 2u)];
+            let left = dproduct_short[((n * u.h + g) * u.s + i) * (u.t >> 2u) + (j >> 2u)];
+            dq_sum += left.x * right_0;
+            dq_sum += left.y * right_1;
+            dq_sum += left.z * right_2;
+            dq_sum += left.w * right_3;
+        }
+    }
+    partial[lane] = dq_sum;
+    workgroupBarrier();
+    if (slice < 1u && p < u.d) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = joined;
+    }
+}
+
+@group(0) @binding(3) var<storage, read> dproduct_short_columns: array<f32>;
+
+// 64 columns per workgroup, in 16 slices.
+// Also run for causal_attention_backward, stage dq: gemv.
+@compute @workgroup_size(256)
+fn short_columns(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.d + 63u) >> 6u;
+    if (group >= u.b * u.h * u.s * column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let n = group / column_blocks / u.s / u.h;
+    let g = group / column_blocks / u.s % u.h;
+    let i = group / column_blocks % u.s;
+    let p = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var dq_sum = vec4f(0.0);
+    let in_fours = (u.t >> 2u) * 4u;
+    if (p < u.d) {
+        for (var j = slice * 4u; j < in_fours; j += 64u) {
+            let right_0 = k[((n * u.h + g) * u.t + j) * (u.d >> 2u) + (p >> 2u)];
+            let right_1 = k[((n * u.h + g) * u.t + (j + 1u)) * (u.d >> 2u) + (p >> 2u)];
+            let right_2 = k[((n * u.h + g) * u.t + (j + 2u)) * (u.d >> 2u) + (p >> 2u)];
+            let right_3 = k[((n * u.h + g) * u.t + (j + 3u)) * (u.d >> 2u) + (p >> 2u)];
+            let left = vec4f(dproduct_short_columns[((n * u.h + g) * u.s + i) * u.t + j], dproduct_short_columns[((n * u.h + g) * u.s + i) * u.t + j + 1u], dproduct_short_columns[((n * u.h + g) * u.s + i) * u.t + j + 2u], dproduct_short_columns[((n * u.h + g) * u.s + i) * u.t + j + 3u]);
+            dq_sum += left.x * right_0;
+            dq_sum += left.y * right_1;
+            dq_sum += left.z * right_2;
+            dq_sum += left.w * right_3;
+        }
+        for (var j = in_fours + slice; j < u.t; j += 16u) {
+            let right = k[((n * u.h + g) * u.t + j) * (u.d >> 2u) + (p >> 2u)];
+            dq_sum += dproduct_short_columns[((n * u.h + g) * u.s + i) * u.t + j] * right;
+        }
+    }
+    partial[lane] = dq_sum;
+    workgroupBarrier();
+    if (slice < 1u && p < u.d) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> k_short_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> dq_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup, in 4 slices.
+// Also run for causal_attention_backward, stage dq: gemv.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.d + 63u) >> 6u;
+    if (group >= u.b * u.h * u.s * column_blocks) {
+        return;
+    }
+    let slice = lane >> 6u;
+    let n = group / column_blocks / u.s / u.h;
+    let g = group / column_blocks / u.s % u.h;
+    let i = group / column_blocks % u.s;
+    let p = group % column_blocks * 64u + (lane & 63u);
+    var dq_sum = 0.0;
+    let in_fours = (u.t >> 2u) * 4u;
+    if (p < u.d) {
+        for (var j = slice * 4u; j < in_fours; j += 16u) {
+            let right_0 = k_short_edge[((n * u.h + g) * u.t + j) * u.d + p];
+            let right_1 = k_short_edge[((n * u.h + g) * u.t + (j + 1u)) * u.d + p];
+            let right_2 = k_short_edge[((n * u.h + g) * u.t + (j + 2u)) * u.d + p];
+            let right_3 = k_short_edge[((n * u.h + g) * u.t + (j + 3u)) * u.d + p];
+            let left = vec4f(dproduct_short_columns[((n * u.h + g) * u.s + i) * u.t + j], dproduct_short_columns[((n * u.h + g) * u.s + i) * u.t + j + 1u], dproduct_short_columns[((n * u.h + g) * u.s + i) * u.t + j + 2u], dproduct_short_columns[((n * u.h + g) * u.s + i) * u.t + j + 3u]);
+            dq_sum += left.x * right_0;
+            dq_sum += left.y * right_1;
+            dq_sum += left.z * right_2;
+            dq_sum += left.w * right_3;
+        }
+        for (var j = in_fours + slice; j < u.t; j += 4u) {
+            let right = k_short_edge[((n * u.h + g) * u.t + j) * u.d + p];
+            dq_sum += dproduct_short_columns[((n * u.h + g) * u.s + i) * u.t + j] * right;
+        }
+    }
+    partial_short_edge[lane] = dq_sum;
+    workgroupBarrier();
+    if (slice < 1u && p < u.d) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        dq_short_edge[((n * u.h + g) * u.s + i) * u.d + p] = joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dq_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 // Also run for causal_attention_backward, stage dq: gemv.
@@ -108,17 +258,17 @@ fn finish(
             total_ += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = total_;
+    partial_short_edge[lane] = total_;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.b * u.h * u.s * u.d) {
-        dq[((n * u.h + g) * u.s + i) * u.d + p] = partial_finish[lane];
+        dq_finish[((n * u.h + g) * u.s + i) * u.d + p] = partial_short_edge[lane];
     }
 }
 
@@ -175,7 +325,6 @@ fn columns(
     }
 }
 
-@group(0) @binding(1) var<storage, read> k_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
@@ -202,10 +351,10 @@ fn edge(
     let in_fours = (u.t >> 2u) * 4u;
     if (p < u.d) {
         for (var j = (part * 4u + slice) * 4u; j < in_fours; j += count * 4u * 4u) {
-            let right_0 = k_edge[((n * u.h + g) * u.t + j) * u.d + p];
-            let right_1 = k_edge[((n * u.h + g) * u.t + (j + 1u)) * u.d + p];
-            let right_2 = k_edge[((n * u.h + g) * u.t + (j + 2u)) * u.d + p];
-            let right_3 = k_edge[((n * u.h + g) * u.t + (j + 3u)) * u.d + p];
+            let right_0 = k_short_edge[((n * u.h + g) * u.t + j) * u.d + p];
+            let right_1 = k_short_edge[((n * u.h + g) * u.t + (j + 1u)) * u.d + p];
+            let right_2 = k_short_edge[((n * u.h + g) * u.t + (j + 2u)) * u.d + p];
+            let right_3 = k_short_edge[((n * u.h + g) * u.t + (j + 3u)) * u.d + p];
             let left = vec4f(dproduct_columns[((n * u.h + g) * u.s + i) * u.t + j], dproduct_columns[((n * u.h + g) * u.s + i) * u.t + j + 1u], dproduct_columns[((n * u.h + g) * u.s + i) * u.t + j + 2u], dproduct_columns[((n * u.h + g) * u.s + i) * u.t + j + 3u]);
             dq_sum += left.x * right_0;
             dq_sum += left.y * right_1;
@@ -213,17 +362,17 @@ fn edge(
             dq_sum += left.w * right_3;
         }
         for (var j = in_fours + (part * 4u + slice); j < u.t; j += count * 4u) {
-            let right = k_edge[((n * u.h + g) * u.t + j) * u.d + p];
+            let right = k_short_edge[((n * u.h + g) * u.t + j) * u.d + p];
             dq_sum += dproduct_columns[((n * u.h + g) * u.s + i) * u.t + j] * right;
         }
     }
-    partial_finish[lane] = dq_sum;
+    partial_short_edge[lane] = dq_sum;
     workgroupBarrier();
     if (slice < 1u && p < u.d) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         parts_edge[(((n * u.h + g) * u.s + i) * count + part) * u.d + p] = joined;
     }

@@ -80,9 +80,131 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dv: array<f32>;
+@group(0) @binding(2) var<storage, read_write> dv: array<vec4f>;
+@group(0) @binding(3) var<storage, read> weight_short: array<f32>;
+
+// 64 columns per workgroup, in 16 slices.
+// Also run for grouped_query_attention_backward, stage dv: gemv.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.e + 63u) >> 6u;
+    if (group >= u.b * u.r * u.t * column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let n = group / column_blocks / u.t / u.r;
+    let g = group / column_blocks / u.t % u.r;
+    let j = group / column_blocks % u.t;
+    let c = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var dv_sum = vec4f(0.0);
+    let in_fours = ((u.s * u.u_range) >> 2u) * 4u;
+    if (c < u.e) {
+        for (var term = slice * 4u; term < in_fours; term += 64u) {
+            let i_0 = term / u.u_range;
+            let u_0 = term % u.u_range;
+            let i_1 = (term + 1u) / u.u_range;
+            let u_1 = (term + 1u) % u.u_range;
+            let i_2 = (term + 2u) / u.u_range;
+            let u_2 = (term + 2u) % u.u_range;
+            let i_3 = (term + 3u) / u.u_range;
+            let u_3 = (term + 3u) % u.u_range;
+            let right_0 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * (u.e >> 2u) + (c >> 2u)];
+            let right_1 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * (u.e >> 2u) + (c >> 2u)];
+            let right_2 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * (u.e >> 2u) + (c >> 2u)];
+            let right_3 = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * (u.e >> 2u) + (c >> 2u)];
+            dv_sum += weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.t + j] * right_0;
+            dv_sum += weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.t + j] * right_1;
+            dv_sum += weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.t + j] * right_2;
+            dv_sum += weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.t + j] * right_3;
+        }
+        for (var term = in_fours + slice; term < u.s * u.u_range; term += 16u) {
+            let i = term / u.u_range;
+            let u_ = term % u.u_range;
+            let right = dy[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * (u.e >> 2u) + (c >> 2u)];
+            dv_sum += weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
+        }
+    }
+    partial[lane] = dv_sum;
+    workgroupBarrier();
+    if (slice < 1u && c < u.e) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        dv[(((n * u.r + g) * u.t + j) * u.e + c) >> 2u] = joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> dy_short_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> dv_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup, in 4 slices.
+// Also run for grouped_query_attention_backward, stage dv: gemv.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.e + 63u) >> 6u;
+    if (group >= u.b * u.r * u.t * column_blocks) {
+        return;
+    }
+    let slice = lane >> 6u;
+    let n = group / column_blocks / u.t / u.r;
+    let g = group / column_blocks / u.t % u.r;
+    let j = group / column_blocks % u.t;
+    let c = group % column_blocks * 64u + (lane & 63u);
+    var dv_sum = 0.0;
+    let in_fours = ((u.s * u.u_range) >> 2u) * 4u;
+    if (c < u.e) {
+        for (var term = slice * 4u; term < in_fours; term += 16u) {
+            let i_0 = term / u.u_range;
+            let u_0 = term % u.u_range;
+            let i_1 = (term + 1u) / u.u_range;
+            let u_1 = (term + 1u) % u.u_range;
+            let i_2 = (term + 2u) / u.u_range;
+            let u_2 = (term + 2u) % u.u_range;
+            let i_3 = (term + 3u) / u.u_range;
+            let u_3 = (term + 3u) % u.u_range;
+            let right_0 = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.e + c];
+            let right_1 = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.e + c];
+            let right_2 = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.e + c];
+            let right_3 = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.e + c];
+            dv_sum += weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.t + j] * right_0;
+            dv_sum += weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.t + j] * right_1;
+            dv_sum += weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.t + j] * right_2;
+            dv_sum += weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.t + j] * right_3;
+        }
+        for (var term = in_fours + slice; term < u.s * u.u_range; term += 4u) {
+            let i = term / u.u_range;
+            let u_ = term % u.u_range;
+            let right = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c];
+            dv_sum += weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
+        }
+    }
+    partial_short_edge[lane] = dv_sum;
+    workgroupBarrier();
+    if (slice < 1u && c < u.e) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        dv_short_edge[((n * u.r + g) * u.t + j) * u.e + c] = joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dv_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 // Also run for grouped_query_attention_backward, stage dv: gemv.
@@ -124,21 +246,20 @@ fn finish(
             total_ += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = total_;
+    partial_short_edge[lane] = total_;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.b * u.r * u.t * u.e) {
-        dv[((n * u.r + g) * u.t + j) * u.e + c] = partial_finish[lane];
+        dv_finish[((n * u.r + g) * u.t + j) * u.e + c] = partial_short_edge[lane];
     }
 }
 
-@group(0) @binding(1) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
@@ -173,10 +294,10 @@ fn edge(
             let u_2 = (term + 2u) % u.u_range;
             let i_3 = (term + 3u) / u.u_range;
             let u_3 = (term + 3u) % u.u_range;
-            let right_0 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.e + c];
-            let right_1 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.e + c];
-            let right_2 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.e + c];
-            let right_3 = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.e + c];
+            let right_0 = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.e + c];
+            let right_1 = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.e + c];
+            let right_2 = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.e + c];
+            let right_3 = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_3)) * u.s + i_3) * u.e + c];
             dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_0)) * u.s + i_0) * u.t + j] * right_0;
             dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_1)) * u.s + i_1) * u.t + j] * right_1;
             dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_2)) * u.s + i_2) * u.t + j] * right_2;
@@ -185,17 +306,17 @@ fn edge(
         for (var term = in_fours + (part * 4u + slice); term < u.s * u.u_range; term += count * 4u) {
             let i = term / u.u_range;
             let u_ = term % u.u_range;
-            let right = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c];
+            let right = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c];
             dv_sum += weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j] * right;
         }
     }
-    partial_finish[lane] = dv_sum;
+    partial_short_edge[lane] = dv_sum;
     workgroupBarrier();
     if (slice < 1u && c < u.e) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         parts_edge[(((n * u.r + g) * u.t + j) * count + part) * u.e + c] = joined;
     }

@@ -72,7 +72,61 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dv: array<f32>;
+@group(0) @binding(2) var<storage, read_write> dv: array<f32>;
+@group(0) @binding(3) var<storage, read> weight_short: array<f32>;
+
+// 64 columns per workgroup.
+// Also run for grouped_query_attention_backward, stage dv: reduce.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.e + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.b * u.r * u.t * blocks) {
+        return;
+    }
+    let across = min((u.e + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let n = group / blocks / u.t / u.r;
+    let g = group / blocks / u.t % u.r;
+    let j = group / blocks % u.t;
+    let c = group % blocks * 64u + lane % across * 4u;
+    var dv_sum = vec4f(0.0);
+    if (c < u.e && slice < slices) {
+        for (var term = slice; term < u.s * u.u_range; term += slices * 2u) {
+            let term1 = term + slices;
+            let i = term / u.u_range;
+            let u_ = term % u.u_range;
+            let term_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c) >> 2u] * weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
+            var term1_ = vec4f(0.0);
+            if (term1 < u.s * u.u_range) {
+                let i = term1 / u.u_range;
+                let u_ = term1 % u.u_range;
+                term1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c) >> 2u] * weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
+            }
+            dv_sum += term_ + term1_;
+        }
+    }
+    partial[lane] = dv_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let c_ = group % blocks * 64u + lane;
+    if (lane < 64u && c_ < u.e) {
+        dv[((n * u.r + g) * u.t + j) * u.e + c_] = partial[lane >> 2u][lane & 3u];
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dv_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -127,11 +181,77 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.b * u.r * u.t * u.e) {
-        dv[((n * u.r + g) * u.t + j) * u.e + c] = partial_finish[lane];
+        dv_finish[((n * u.r + g) * u.t + j) * u.e + c] = partial_finish[lane];
     }
 }
 
-@group(0) @binding(1) var<storage, read> dy_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> dy_short_edge: array<f32>;
+
+// 64 columns per workgroup.
+// Also run for grouped_query_attention_backward, stage dv: reduce.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.e + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.b * u.r * u.t * blocks) {
+        return;
+    }
+    let across = min(u.e, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let n = group / blocks / u.t / u.r;
+    let g = group / blocks / u.t % u.r;
+    let j = group / blocks % u.t;
+    let c = group % blocks * 64u + lane % across;
+    var dv_sum = 0.0;
+    if (c < u.e && slice < slices) {
+        for (var term = slice; term < u.s * u.u_range; term += slices * 4u) {
+            let term1 = term + slices;
+            let term2 = term + slices * 2u;
+            let term3 = term + slices * 3u;
+            let i = term / u.u_range;
+            let u_ = term % u.u_range;
+            let term_ = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
+            var term1_ = 0.0;
+            if (term1 < u.s * u.u_range) {
+                let i = term1 / u.u_range;
+                let u_ = term1 % u.u_range;
+                term1_ = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
+            }
+            var term2_ = 0.0;
+            if (term2 < u.s * u.u_range) {
+                let i = term2 / u.u_range;
+                let u_ = term2 % u.u_range;
+                term2_ = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
+            }
+            var term3_ = 0.0;
+            if (term3 < u.s * u.u_range) {
+                let i = term3 / u.u_range;
+                let u_ = term3 % u.u_range;
+                term3_ = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight_short[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
+            }
+            dv_sum += term_ + term1_ + (term2_ + term3_);
+        }
+    }
+    partial_finish[lane] = dv_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let c_ = group % blocks * 64u + lane;
+    if (lane < 64u && c_ < u.e) {
+        dv[((n * u.r + g) * u.t + j) * u.e + c_] = partial_finish[lane];
+    }
+}
+
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup.
@@ -164,24 +284,24 @@ fn edge(
             let term3 = term + slices * 3u;
             let i = term / u.u_range;
             let u_ = term % u.u_range;
-            let term_ = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
+            let term_ = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
             var term1_ = 0.0;
             if (term1 < u.s * u.u_range) {
                 let i = term1 / u.u_range;
                 let u_ = term1 % u.u_range;
-                term1_ = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
+                term1_ = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
             }
             var term2_ = 0.0;
             if (term2 < u.s * u.u_range) {
                 let i = term2 / u.u_range;
                 let u_ = term2 % u.u_range;
-                term2_ = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
+                term2_ = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
             }
             var term3_ = 0.0;
             if (term3 < u.s * u.u_range) {
                 let i = term3 / u.u_range;
                 let u_ = term3 % u.u_range;
-                term3_ = dy_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
+                term3_ = dy_short_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.e + c] * weight[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + j];
             }
             dv_sum += term_ + term1_ + (term2_ + term3_);
         }

@@ -60,8 +60,55 @@ fn main(
     }
 }
 
+@group(0) @binding(3) var<storage, read_write> mean: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.d + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.b * blocks) {
+        return;
+    }
+    let across = min((u.d + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let n = group / blocks;
+    let j = group % blocks * 64u + lane % across * 4u;
+    let i_end = min(count[n], u.s);
+    var mean_sum = vec4f(0.0);
+    if (j < u.d && slice < slices) {
+        for (var i = slice; i < i_end; i += slices * 2u) {
+            let i1 = i + slices;
+            let term = select(vec4f(0.0), x[((n * u.s + i) * u.d + j) >> 2u], u32(i32(i)) < count[n]);
+            var term1 = vec4f(0.0);
+            if (i1 < i_end) {
+                term1 = select(vec4f(0.0), x[((n * u.s + i1) * u.d + j) >> 2u], u32(i32(i1)) < count[n]);
+            }
+            mean_sum += term + term1;
+        }
+    }
+    partial[lane] = mean_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.d) {
+        mean[n * u.d + j_] = partial[lane >> 2u][lane & 3u] / f32(count[n]);
+    }
+}
+
 @group(0) @binding(1) var<storage, read> count_finish: array<u32>;
-@group(0) @binding(2) var<storage, read_write> mean: array<f32>;
+@group(0) @binding(2) var<storage, read_write> mean_finish: array<f32>;
 @group(0) @binding(3) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -113,11 +160,67 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.b * u.d) {
-        mean[n * u.d + j] = partial_finish[lane] / f32(count_finish[n]);
+        mean_finish[n * u.d + j] = partial_finish[lane] / f32(count_finish[n]);
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.d + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.b * blocks) {
+        return;
+    }
+    let across = min(u.d, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let n = group / blocks;
+    let j = group % blocks * 64u + lane % across;
+    let i_end = min(count[n], u.s);
+    var mean_sum = 0.0;
+    if (j < u.d && slice < slices) {
+        for (var i = slice; i < i_end; i += slices * 4u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let term = select(0.0, x_short_edge[(n * u.s + i) * u.d + j], u32(i32(i)) < count[n]);
+            var term1 = 0.0;
+            if (i1 < i_end) {
+                term1 = select(0.0, x_short_edge[(n * u.s + i1) * u.d + j], u32(i32(i1)) < count[n]);
+            }
+            var term2 = 0.0;
+            if (i2 < i_end) {
+                term2 = select(0.0, x_short_edge[(n * u.s + i2) * u.d + j], u32(i32(i2)) < count[n]);
+            }
+            var term3 = 0.0;
+            if (i3 < i_end) {
+                term3 = select(0.0, x_short_edge[(n * u.s + i3) * u.d + j], u32(i32(i3)) < count[n]);
+            }
+            mean_sum += term + term1 + (term2 + term3);
+        }
+    }
+    partial_finish[lane] = mean_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.d) {
+        mean[n * u.d + j_] = partial_finish[lane] / f32(count[n]);
+    }
+}
+
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup.
@@ -146,18 +249,18 @@ fn edge(
             let i1 = i + slices;
             let i2 = i + slices * 2u;
             let i3 = i + slices * 3u;
-            let term = select(0.0, x_edge[(n * u.s + i) * u.d + j], u32(i32(i)) < count[n]);
+            let term = select(0.0, x_short_edge[(n * u.s + i) * u.d + j], u32(i32(i)) < count[n]);
             var term1 = 0.0;
             if (i1 < i_end) {
-                term1 = select(0.0, x_edge[(n * u.s + i1) * u.d + j], u32(i32(i1)) < count[n]);
+                term1 = select(0.0, x_short_edge[(n * u.s + i1) * u.d + j], u32(i32(i1)) < count[n]);
             }
             var term2 = 0.0;
             if (i2 < i_end) {
-                term2 = select(0.0, x_edge[(n * u.s + i2) * u.d + j], u32(i32(i2)) < count[n]);
+                term2 = select(0.0, x_short_edge[(n * u.s + i2) * u.d + j], u32(i32(i2)) < count[n]);
             }
             var term3 = 0.0;
             if (i3 < i_end) {
-                term3 = select(0.0, x_edge[(n * u.s + i3) * u.d + j], u32(i32(i3)) < count[n]);
+                term3 = select(0.0, x_short_edge[(n * u.s + i3) * u.d + j], u32(i32(i3)) < count[n]);
             }
             mean_sum += term + term1 + (term2 + term3);
         }

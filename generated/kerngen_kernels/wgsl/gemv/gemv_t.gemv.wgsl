@@ -56,9 +56,146 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y: array<vec4f>;
+
+// 64 columns per workgroup, in 16 slices.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.k + 63u) >> 6u;
+    if (group >= column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var y_sum = vec4f(0.0);
+    if (j < u.k) {
+        for (var p = slice * 4u; p < u.n; p += 64u) {
+            let right_0 = w[p * (u.k >> 2u) + (j >> 2u)];
+            let right_1 = w[(p + 1u) * (u.k >> 2u) + (j >> 2u)];
+            let right_2 = w[(p + 2u) * (u.k >> 2u) + (j >> 2u)];
+            let right_3 = w[(p + 3u) * (u.k >> 2u) + (j >> 2u)];
+            let left = x[p >> 2u];
+            y_sum += left.x * right_0;
+            y_sum += left.y * right_1;
+            y_sum += left.z * right_2;
+            y_sum += left.w * right_3;
+        }
+    }
+    partial[lane] = y_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.k) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        y[j >> 2u] = u.alpha * joined;
+    }
+}
+
+@group(0) @binding(2) var<storage, read> x_short_columns: array<f32>;
+
+// 64 columns per workgroup, in 16 slices.
+@compute @workgroup_size(256)
+fn short_columns(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.k + 63u) >> 6u;
+    if (group >= column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var y_sum = vec4f(0.0);
+    let in_fours = (u.n >> 2u) * 4u;
+    if (j < u.k) {
+        for (var p = slice * 4u; p < in_fours; p += 64u) {
+            let right_0 = w[p * (u.k >> 2u) + (j >> 2u)];
+            let right_1 = w[(p + 1u) * (u.k >> 2u) + (j >> 2u)];
+            let right_2 = w[(p + 2u) * (u.k >> 2u) + (j >> 2u)];
+            let right_3 = w[(p + 3u) * (u.k >> 2u) + (j >> 2u)];
+            let left = vec4f(x_short_columns[p], x_short_columns[p + 1u], x_short_columns[p + 2u], x_short_columns[p + 3u]);
+            y_sum += left.x * right_0;
+            y_sum += left.y * right_1;
+            y_sum += left.z * right_2;
+            y_sum += left.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.n; p += 16u) {
+            let right = w[p * (u.k >> 2u) + (j >> 2u)];
+            y_sum += x_short_columns[p] * right;
+        }
+    }
+    partial[lane] = y_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.k) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        y[j >> 2u] = u.alpha * joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> w_short_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup, in 4 slices.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.k + 63u) >> 6u;
+    if (group >= column_blocks) {
+        return;
+    }
+    let slice = lane >> 6u;
+    let j = group % column_blocks * 64u + (lane & 63u);
+    var y_sum = 0.0;
+    let in_fours = (u.n >> 2u) * 4u;
+    if (j < u.k) {
+        for (var p = slice * 4u; p < in_fours; p += 16u) {
+            let right_0 = w_short_edge[p * u.k + j];
+            let right_1 = w_short_edge[(p + 1u) * u.k + j];
+            let right_2 = w_short_edge[(p + 2u) * u.k + j];
+            let right_3 = w_short_edge[(p + 3u) * u.k + j];
+            let left = vec4f(x_short_columns[p], x_short_columns[p + 1u], x_short_columns[p + 2u], x_short_columns[p + 3u]);
+            y_sum += left.x * right_0;
+            y_sum += left.y * right_1;
+            y_sum += left.z * right_2;
+            y_sum += left.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.n; p += 4u) {
+            let right = w_short_edge[p * u.k + j];
+            y_sum += x_short_columns[p] * right;
+        }
+    }
+    partial_short_edge[lane] = y_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.k) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        y_short_edge[j] = u.alpha * joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> y_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 @compute @workgroup_size(256)
@@ -95,21 +232,19 @@ fn finish(
             total += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = total;
+    partial_short_edge[lane] = total;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.k) {
-        y[element] = u.alpha * partial_finish[lane];
+        y_finish[element] = u.alpha * partial_short_edge[lane];
     }
 }
-
-@group(0) @binding(2) var<storage, read> x_columns: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 16 slices.
 @compute @workgroup_size(256)
@@ -135,7 +270,7 @@ fn columns(
             let right_1 = w[(p + 1u) * (u.k >> 2u) + (j >> 2u)];
             let right_2 = w[(p + 2u) * (u.k >> 2u) + (j >> 2u)];
             let right_3 = w[(p + 3u) * (u.k >> 2u) + (j >> 2u)];
-            let left = vec4f(x_columns[p], x_columns[p + 1u], x_columns[p + 2u], x_columns[p + 3u]);
+            let left = vec4f(x_short_columns[p], x_short_columns[p + 1u], x_short_columns[p + 2u], x_short_columns[p + 3u]);
             y_sum += left.x * right_0;
             y_sum += left.y * right_1;
             y_sum += left.z * right_2;
@@ -143,7 +278,7 @@ fn columns(
         }
         for (var p = in_fours + (part * 16u + slice); p < u.n; p += count * 16u) {
             let right = w[p * (u.k >> 2u) + (j >> 2u)];
-            y_sum += x_columns[p] * right;
+            y_sum += x_short_columns[p] * right;
         }
     }
     partial[lane] = y_sum;
@@ -158,7 +293,6 @@ fn columns(
     }
 }
 
-@group(0) @binding(1) var<storage, read> w_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
@@ -181,28 +315,28 @@ fn edge(
     let in_fours = (u.n >> 2u) * 4u;
     if (j < u.k) {
         for (var p = (part * 4u + slice) * 4u; p < in_fours; p += count * 4u * 4u) {
-            let right_0 = w_edge[p * u.k + j];
-            let right_1 = w_edge[(p + 1u) * u.k + j];
-            let right_2 = w_edge[(p + 2u) * u.k + j];
-            let right_3 = w_edge[(p + 3u) * u.k + j];
-            let left = vec4f(x_columns[p], x_columns[p + 1u], x_columns[p + 2u], x_columns[p + 3u]);
+            let right_0 = w_short_edge[p * u.k + j];
+            let right_1 = w_short_edge[(p + 1u) * u.k + j];
+            let right_2 = w_short_edge[(p + 2u) * u.k + j];
+            let right_3 = w_short_edge[(p + 3u) * u.k + j];
+            let left = vec4f(x_short_columns[p], x_short_columns[p + 1u], x_short_columns[p + 2u], x_short_columns[p + 3u]);
             y_sum += left.x * right_0;
             y_sum += left.y * right_1;
             y_sum += left.z * right_2;
             y_sum += left.w * right_3;
         }
         for (var p = in_fours + (part * 4u + slice); p < u.n; p += count * 4u) {
-            let right = w_edge[p * u.k + j];
-            y_sum += x_columns[p] * right;
+            let right = w_short_edge[p * u.k + j];
+            y_sum += x_short_columns[p] * right;
         }
     }
-    partial_finish[lane] = y_sum;
+    partial_short_edge[lane] = y_sum;
     workgroupBarrier();
     if (slice < 1u && j < u.k) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         parts_edge[part * u.k + j] = joined;
     }

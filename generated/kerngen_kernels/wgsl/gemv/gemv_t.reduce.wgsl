@@ -58,7 +58,52 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.k + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= blocks) {
+        return;
+    }
+    let across = min((u.k + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let j = group % blocks * 64u + lane % across * 4u;
+    var y_sum = vec4f(0.0);
+    if (j < u.k && slice < slices) {
+        for (var p = slice; p < u.n; p += slices * 2u) {
+            let p1 = p + slices;
+            let term = w[(p * u.k + j) >> 2u] * x[p];
+            var term1 = vec4f(0.0);
+            if (p1 < u.n) {
+                term1 = w[(p1 * u.k + j) >> 2u] * x[p1];
+            }
+            y_sum += term + term1;
+        }
+    }
+    partial[lane] = y_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.k) {
+        y[j_] = u.alpha * partial[lane >> 2u][lane & 3u];
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> y_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -108,11 +153,65 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.k) {
-        y[element] = u.alpha * partial_finish[lane];
+        y_finish[element] = u.alpha * partial_finish[lane];
     }
 }
 
-@group(0) @binding(1) var<storage, read> w_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> w_short_edge: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.k + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= blocks) {
+        return;
+    }
+    let across = min(u.k, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let j = group % blocks * 64u + lane % across;
+    var y_sum = 0.0;
+    if (j < u.k && slice < slices) {
+        for (var p = slice; p < u.n; p += slices * 4u) {
+            let p1 = p + slices;
+            let p2 = p + slices * 2u;
+            let p3 = p + slices * 3u;
+            let term = w_short_edge[p * u.k + j] * x[p];
+            var term1 = 0.0;
+            if (p1 < u.n) {
+                term1 = w_short_edge[p1 * u.k + j] * x[p1];
+            }
+            var term2 = 0.0;
+            if (p2 < u.n) {
+                term2 = w_short_edge[p2 * u.k + j] * x[p2];
+            }
+            var term3 = 0.0;
+            if (p3 < u.n) {
+                term3 = w_short_edge[p3 * u.k + j] * x[p3];
+            }
+            y_sum += term + term1 + (term2 + term3);
+        }
+    }
+    partial_finish[lane] = y_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.k) {
+        y[j_] = u.alpha * partial_finish[lane];
+    }
+}
+
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup.
@@ -139,18 +238,18 @@ fn edge(
             let p1 = p + slices;
             let p2 = p + slices * 2u;
             let p3 = p + slices * 3u;
-            let term = w_edge[p * u.k + j] * x[p];
+            let term = w_short_edge[p * u.k + j] * x[p];
             var term1 = 0.0;
             if (p1 < u.n) {
-                term1 = w_edge[p1 * u.k + j] * x[p1];
+                term1 = w_short_edge[p1 * u.k + j] * x[p1];
             }
             var term2 = 0.0;
             if (p2 < u.n) {
-                term2 = w_edge[p2 * u.k + j] * x[p2];
+                term2 = w_short_edge[p2 * u.k + j] * x[p2];
             }
             var term3 = 0.0;
             if (p3 < u.n) {
-                term3 = w_edge[p3 * u.k + j] * x[p3];
+                term3 = w_short_edge[p3 * u.k + j] * x[p3];
             }
             y_sum += term + term1 + (term2 + term3);
         }

@@ -61,9 +61,149 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> c: array<f16>;
+@group(0) @binding(3) var<storage, read_write> c: array<vec4h>;
+
+// 64 columns per workgroup, in 16 slices.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.m * column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let i = group / column_blocks;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var c_sum = vec4f(0.0);
+    if (j < u.n) {
+        for (var p = slice * 4u; p < u.k; p += 64u) {
+            let right_0 = vec4f(b[p * (u.n >> 2u) + (j >> 2u)]);
+            let right_1 = vec4f(b[(p + 1u) * (u.n >> 2u) + (j >> 2u)]);
+            let right_2 = vec4f(b[(p + 2u) * (u.n >> 2u) + (j >> 2u)]);
+            let right_3 = vec4f(b[(p + 3u) * (u.n >> 2u) + (j >> 2u)]);
+            let left = vec4f(a[i * (u.k >> 2u) + (p >> 2u)]);
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+    }
+    partial[lane] = c_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        c[(i * u.n + j) >> 2u] = vec4h(u.alpha * joined);
+    }
+}
+
+@group(0) @binding(1) var<storage, read> a_short_columns: array<f16>;
+
+// 64 columns per workgroup, in 16 slices.
+@compute @workgroup_size(256)
+fn short_columns(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.m * column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let i = group / column_blocks;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var c_sum = vec4f(0.0);
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 64u) {
+            let right_0 = vec4f(b[p * (u.n >> 2u) + (j >> 2u)]);
+            let right_1 = vec4f(b[(p + 1u) * (u.n >> 2u) + (j >> 2u)]);
+            let right_2 = vec4f(b[(p + 2u) * (u.n >> 2u) + (j >> 2u)]);
+            let right_3 = vec4f(b[(p + 3u) * (u.n >> 2u) + (j >> 2u)]);
+            let left = vec4f(f32(a_short_columns[i * u.k + p]), f32(a_short_columns[i * u.k + p + 1u]), f32(a_short_columns[i * u.k + p + 2u]), f32(a_short_columns[i * u.k + p + 3u]));
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 16u) {
+            let right = vec4f(b[p * (u.n >> 2u) + (j >> 2u)]);
+            c_sum += f32(a_short_columns[i * u.k + p]) * right;
+        }
+    }
+    partial[lane] = c_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        c[(i * u.n + j) >> 2u] = vec4h(u.alpha * joined);
+    }
+}
+
+@group(0) @binding(2) var<storage, read> b_short_edge: array<f16>;
+@group(0) @binding(3) var<storage, read_write> c_short_edge: array<f16>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup, in 4 slices.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.m * column_blocks) {
+        return;
+    }
+    let slice = lane >> 6u;
+    let i = group / column_blocks;
+    let j = group % column_blocks * 64u + (lane & 63u);
+    var c_sum = 0.0;
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 16u) {
+            let right_0 = f32(b_short_edge[p * u.n + j]);
+            let right_1 = f32(b_short_edge[(p + 1u) * u.n + j]);
+            let right_2 = f32(b_short_edge[(p + 2u) * u.n + j]);
+            let right_3 = f32(b_short_edge[(p + 3u) * u.n + j]);
+            let left = vec4f(f32(a_short_columns[i * u.k + p]), f32(a_short_columns[i * u.k + p + 1u]), f32(a_short_columns[i * u.k + p + 2u]), f32(a_short_columns[i * u.k + p + 3u]));
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 4u) {
+            let right = f32(b_short_edge[p * u.n + j]);
+            c_sum += f32(a_short_columns[i * u.k + p]) * right;
+        }
+    }
+    partial_short_edge[lane] = c_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        c_short_edge[i * u.n + j] = f16(u.alpha * joined);
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> c_finish: array<f16>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 @compute @workgroup_size(256)
@@ -102,21 +242,19 @@ fn finish(
             total += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = total;
+    partial_short_edge[lane] = total;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.m * u.n) {
-        c[i * u.n + j] = f16(u.alpha * partial_finish[lane]);
+        c_finish[i * u.n + j] = f16(u.alpha * partial_short_edge[lane]);
     }
 }
-
-@group(0) @binding(1) var<storage, read> a_columns: array<f16>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 16 slices.
 // Also run for matmul_nn_wide, stage c: gemv.
@@ -144,7 +282,7 @@ fn columns(
             let right_1 = vec4f(b[(p + 1u) * (u.n >> 2u) + (j >> 2u)]);
             let right_2 = vec4f(b[(p + 2u) * (u.n >> 2u) + (j >> 2u)]);
             let right_3 = vec4f(b[(p + 3u) * (u.n >> 2u) + (j >> 2u)]);
-            let left = vec4f(f32(a_columns[i * u.k + p]), f32(a_columns[i * u.k + p + 1u]), f32(a_columns[i * u.k + p + 2u]), f32(a_columns[i * u.k + p + 3u]));
+            let left = vec4f(f32(a_short_columns[i * u.k + p]), f32(a_short_columns[i * u.k + p + 1u]), f32(a_short_columns[i * u.k + p + 2u]), f32(a_short_columns[i * u.k + p + 3u]));
             c_sum += left.x * right_0;
             c_sum += left.y * right_1;
             c_sum += left.z * right_2;
@@ -152,7 +290,7 @@ fn columns(
         }
         for (var p = in_fours + (part * 16u + slice); p < u.k; p += count * 16u) {
             let right = vec4f(b[p * (u.n >> 2u) + (j >> 2u)]);
-            c_sum += f32(a_columns[i * u.k + p]) * right;
+            c_sum += f32(a_short_columns[i * u.k + p]) * right;
         }
     }
     partial[lane] = c_sum;
@@ -167,7 +305,6 @@ fn columns(
     }
 }
 
-@group(0) @binding(2) var<storage, read> b_edge: array<f16>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
@@ -192,28 +329,28 @@ fn edge(
     let in_fours = (u.k >> 2u) * 4u;
     if (j < u.n) {
         for (var p = (part * 4u + slice) * 4u; p < in_fours; p += count * 4u * 4u) {
-            let right_0 = f32(b_edge[p * u.n + j]);
-            let right_1 = f32(b_edge[(p + 1u) * u.n + j]);
-            let right_2 = f32(b_edge[(p + 2u) * u.n + j]);
-            let right_3 = f32(b_edge[(p + 3u) * u.n + j]);
-            let left = vec4f(f32(a_columns[i * u.k + p]), f32(a_columns[i * u.k + p + 1u]), f32(a_columns[i * u.k + p + 2u]), f32(a_columns[i * u.k + p + 3u]));
+            let right_0 = f32(b_short_edge[p * u.n + j]);
+            let right_1 = f32(b_short_edge[(p + 1u) * u.n + j]);
+            let right_2 = f32(b_short_edge[(p + 2u) * u.n + j]);
+            let right_3 = f32(b_short_edge[(p + 3u) * u.n + j]);
+            let left = vec4f(f32(a_short_columns[i * u.k + p]), f32(a_short_columns[i * u.k + p + 1u]), f32(a_short_columns[i * u.k + p + 2u]), f32(a_short_columns[i * u.k + p + 3u]));
             c_sum += left.x * right_0;
             c_sum += left.y * right_1;
             c_sum += left.z * right_2;
             c_sum += left.w * right_3;
         }
         for (var p = in_fours + (part * 4u + slice); p < u.k; p += count * 4u) {
-            let right = f32(b_edge[p * u.n + j]);
-            c_sum += f32(a_columns[i * u.k + p]) * right;
+            let right = f32(b_short_edge[p * u.n + j]);
+            c_sum += f32(a_short_columns[i * u.k + p]) * right;
         }
     }
-    partial_finish[lane] = c_sum;
+    partial_short_edge[lane] = c_sum;
     workgroupBarrier();
     if (slice < 1u && j < u.n) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         parts_edge[(i * count + part) * u.n + j] = joined;
     }

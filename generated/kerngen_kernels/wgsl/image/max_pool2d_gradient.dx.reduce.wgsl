@@ -84,7 +84,56 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dx: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dx: array<f32>;
+@group(0) @binding(5) var<storage, read> y_ties_short: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.w + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.b * u.c * u.h * blocks) {
+        return;
+    }
+    let across = min((u.w + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let n = group / blocks / u.h / u.c;
+    let q = group / blocks / u.h % u.c;
+    let i = group / blocks % u.h;
+    let j = group % blocks * 64u + lane % across * 4u;
+    var dx_sum = vec4f(0.0);
+    if (j < u.w && slice < slices) {
+        for (var term = slice; term < u.size_length * u.size_length; term += slices) {
+            let u_ = term / u.size_length;
+            let v = term % u.size_length;
+            let y_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
+            let dy_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
+            let y_ties_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step, vec4i(0), vec4i(i32(u.r) - 1)));
+            let term_ = select(vec4f(0.0), vec4f(dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.x], dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.y], dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.z], dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + dy_at.w]) / vec4f(y_ties_short[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.x], y_ties_short[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.y], y_ties_short[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.z], y_ties_short[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_ties_at.w]), vec4<bool>(remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p)) & (remainder4(vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v), vec4i(u.step)) == vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step >= vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v)) / u.step < vec4i(i32(u.r))) & (x[(((n * u.c + q) * u.h + i) * u.w + j) >> 2u] == vec4f(y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.x], y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.y], y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.z], y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + y_at.w])));
+            dx_sum += term_;
+        }
+    }
+    partial[lane] = dx_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.w) {
+        dx[((n * u.c + q) * u.h + i) * u.w + j_] = partial[lane >> 2u][lane & 3u];
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dx_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -138,11 +187,62 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.b * u.c * u.h * u.w) {
-        dx[((n * u.c + q) * u.h + i) * u.w + j] = partial_finish[lane];
+        dx_finish[((n * u.c + q) * u.h + i) * u.w + j] = partial_finish[lane];
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.w + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.b * u.c * u.h * blocks) {
+        return;
+    }
+    let across = min(u.w, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let n = group / blocks / u.h / u.c;
+    let q = group / blocks / u.h % u.c;
+    let i = group / blocks % u.h;
+    let j = group % blocks * 64u + lane % across;
+    var dx_sum = 0.0;
+    if (j < u.w && slice < slices) {
+        for (var term = slice; term < u.size_length * u.size_length; term += slices * 2u) {
+            let term1 = term + slices;
+            let u_ = term / u.size_length;
+            let v = term % u.size_length;
+            let term_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties_short[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_short_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
+            var term1_ = 0.0;
+            if (term1 < u.size_length * u.size_length) {
+                let u_ = term1 / u.size_length;
+                let v = term1 % u.size_length;
+                term1_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties_short[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_short_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
+            }
+            dx_sum += term_ + term1_;
+        }
+    }
+    partial_finish[lane] = dx_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.w) {
+        dx[((n * u.c + q) * u.h + i) * u.w + j_] = partial_finish[lane];
+    }
+}
+
 @group(0) @binding(5) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup.
@@ -172,12 +272,12 @@ fn edge(
             let term1 = term + slices;
             let u_ = term / u.size_length;
             let v = term % u.size_length;
-            let term_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
+            let term_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_short_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
             var term1_ = 0.0;
             if (term1 < u.size_length * u.size_length) {
                 let u_ = term1 / u.size_length;
                 let v = term1 % u.size_length;
-                term1_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
+                term1_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_short_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
             }
             dx_sum += term_ + term1_;
         }

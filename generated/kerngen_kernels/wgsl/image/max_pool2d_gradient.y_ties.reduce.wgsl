@@ -76,7 +76,61 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> y_ties: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y_ties: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.r + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.b * u.c * u.p * blocks) {
+        return;
+    }
+    let across = min((u.r + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let n = group / blocks / u.p / u.c;
+    let q = group / blocks / u.p % u.c;
+    let i = group / blocks % u.p;
+    let j = group % blocks * 64u + lane % across * 4u;
+    var y_ties_sum = vec4f(0.0);
+    if (j < u.r && slice < slices) {
+        for (var term = slice; term < u.size_length * u.size_length; term += slices * 2u) {
+            let term1 = term + slices;
+            let u_ = term / u.size_length;
+            let v = term % u.size_length;
+            let x_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            let term_ = select(vec4f(0.0), vec4f(1.0), vec4<bool>(i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge >= vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge < vec4i(i32(u.w))) & (vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]) == y[(((n * u.c + q) * u.p + i) * u.r + j) >> 2u]));
+            var term1_ = vec4f(0.0);
+            if (term1 < u.size_length * u.size_length) {
+                let u_ = term1 / u.size_length;
+                let v = term1 % u.size_length;
+                let x_at_ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+                term1_ = select(vec4f(0.0), vec4f(1.0), vec4<bool>(i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge >= vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) - u.edge < vec4i(i32(u.w))) & (vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.w]) == y[(((n * u.c + q) * u.p + i) * u.r + j) >> 2u]));
+            }
+            y_ties_sum += term_ + term1_;
+        }
+    }
+    partial[lane] = y_ties_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.r) {
+        y_ties[((n * u.c + q) * u.p + i) * u.r + j_] = partial[lane >> 2u][lane & 3u];
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> y_ties_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -130,11 +184,76 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.b * u.c * u.p * u.r) {
-        y_ties[((n * u.c + q) * u.p + i) * u.r + j] = partial_finish[lane];
+        y_ties_finish[((n * u.c + q) * u.p + i) * u.r + j] = partial_finish[lane];
     }
 }
 
-@group(0) @binding(2) var<storage, read> y_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> y_short_edge: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.r + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.b * u.c * u.p * blocks) {
+        return;
+    }
+    let across = min(u.r, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let n = group / blocks / u.p / u.c;
+    let q = group / blocks / u.p % u.c;
+    let i = group / blocks % u.p;
+    let j = group % blocks * 64u + lane % across;
+    var y_ties_sum = 0.0;
+    if (j < u.r && slice < slices) {
+        for (var term = slice; term < u.size_length * u.size_length; term += slices * 4u) {
+            let term1 = term + slices;
+            let term2 = term + slices * 2u;
+            let term3 = term + slices * 3u;
+            let u_ = term / u.size_length;
+            let v = term % u.size_length;
+            let term_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_short_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+            var term1_ = 0.0;
+            if (term1 < u.size_length * u.size_length) {
+                let u_ = term1 / u.size_length;
+                let v = term1 % u.size_length;
+                term1_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_short_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+            }
+            var term2_ = 0.0;
+            if (term2 < u.size_length * u.size_length) {
+                let u_ = term2 / u.size_length;
+                let v = term2 % u.size_length;
+                term2_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_short_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+            }
+            var term3_ = 0.0;
+            if (term3 < u.size_length * u.size_length) {
+                let u_ = term3 / u.size_length;
+                let v = term3 % u.size_length;
+                term3_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_short_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+            }
+            y_ties_sum += term_ + term1_ + (term2_ + term3_);
+        }
+    }
+    partial_finish[lane] = y_ties_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.r) {
+        y_ties[((n * u.c + q) * u.p + i) * u.r + j_] = partial_finish[lane];
+    }
+}
+
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup.
@@ -166,24 +285,24 @@ fn edge(
             let term3 = term + slices * 3u;
             let u_ = term / u.size_length;
             let v = term % u.size_length;
-            let term_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+            let term_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_short_edge[((n * u.c + q) * u.p + i) * u.r + j]);
             var term1_ = 0.0;
             if (term1 < u.size_length * u.size_length) {
                 let u_ = term1 / u.size_length;
                 let v = term1 % u.size_length;
-                term1_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+                term1_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_short_edge[((n * u.c + q) * u.p + i) * u.r + j]);
             }
             var term2_ = 0.0;
             if (term2 < u.size_length * u.size_length) {
                 let u_ = term2 / u.size_length;
                 let v = term2 % u.size_length;
-                term2_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+                term2_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_short_edge[((n * u.c + q) * u.p + i) * u.r + j]);
             }
             var term3_ = 0.0;
             if (term3 < u.size_length * u.size_length) {
                 let u_ = term3 / u.size_length;
                 let v = term3 % u.size_length;
-                term3_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_edge[((n * u.c + q) * u.p + i) * u.r + j]);
+                term3_ = select(0.0, 1.0, i32(i) * u.step + i32(u_) - u.edge >= 0 && i32(i) * u.step + i32(u_) - u.edge < i32(u.h) && i32(j) * u.step + i32(v) - u.edge >= 0 && i32(j) * u.step + i32(v) - u.edge < i32(u.w) && x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))] == y_short_edge[((n * u.c + q) * u.p + i) * u.r + j]);
             }
             y_ties_sum += term_ + term1_ + (term2_ + term3_);
         }

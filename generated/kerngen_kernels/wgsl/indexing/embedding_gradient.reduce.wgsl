@@ -60,7 +60,53 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dtable: array<f32>;
+@group(0) @binding(3) var<storage, read_write> dtable: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.d + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.v_len_length * blocks) {
+        return;
+    }
+    let across = min((u.d + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let i = group / blocks;
+    let j = group % blocks * 64u + lane % across * 4u;
+    var dtable_sum = vec4f(0.0);
+    if (j < u.d && slice < slices) {
+        for (var k = slice; k < u.n; k += slices * 2u) {
+            let k1 = k + slices;
+            let term = select(vec4f(0.0), dy[(k * u.d + j) >> 2u], min(ids[k], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            var term1 = vec4f(0.0);
+            if (k1 < u.n) {
+                term1 = select(vec4f(0.0), dy[(k1 * u.d + j) >> 2u], min(ids[k1], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            dtable_sum += term + term1;
+        }
+    }
+    partial[lane] = dtable_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.d) {
+        dtable[i * u.d + j_] = partial[lane >> 2u][lane & 3u];
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dtable_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -112,11 +158,66 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.v_len_length * u.d) {
-        dtable[i * u.d + j] = partial_finish[lane];
+        dtable_finish[i * u.d + j] = partial_finish[lane];
     }
 }
 
-@group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> dy_short_edge: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.d + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.v_len_length * blocks) {
+        return;
+    }
+    let across = min(u.d, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let i = group / blocks;
+    let j = group % blocks * 64u + lane % across;
+    var dtable_sum = 0.0;
+    if (j < u.d && slice < slices) {
+        for (var k = slice; k < u.n; k += slices * 4u) {
+            let k1 = k + slices;
+            let k2 = k + slices * 2u;
+            let k3 = k + slices * 3u;
+            let term = select(0.0, dy_short_edge[k * u.d + j], min(ids[k], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            var term1 = 0.0;
+            if (k1 < u.n) {
+                term1 = select(0.0, dy_short_edge[k1 * u.d + j], min(ids[k1], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            var term2 = 0.0;
+            if (k2 < u.n) {
+                term2 = select(0.0, dy_short_edge[k2 * u.d + j], min(ids[k2], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            var term3 = 0.0;
+            if (k3 < u.n) {
+                term3 = select(0.0, dy_short_edge[k3 * u.d + j], min(ids[k3], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            }
+            dtable_sum += term + term1 + (term2 + term3);
+        }
+    }
+    partial_finish[lane] = dtable_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.d) {
+        dtable[i * u.d + j_] = partial_finish[lane];
+    }
+}
+
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup.
@@ -144,18 +245,18 @@ fn edge(
             let k1 = k + slices;
             let k2 = k + slices * 2u;
             let k3 = k + slices * 3u;
-            let term = select(0.0, dy_edge[k * u.d + j], min(ids[k], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+            let term = select(0.0, dy_short_edge[k * u.d + j], min(ids[k], u32(i32(u.v_len) - 1)) == u32(i32(i)));
             var term1 = 0.0;
             if (k1 < u.n) {
-                term1 = select(0.0, dy_edge[k1 * u.d + j], min(ids[k1], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+                term1 = select(0.0, dy_short_edge[k1 * u.d + j], min(ids[k1], u32(i32(u.v_len) - 1)) == u32(i32(i)));
             }
             var term2 = 0.0;
             if (k2 < u.n) {
-                term2 = select(0.0, dy_edge[k2 * u.d + j], min(ids[k2], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+                term2 = select(0.0, dy_short_edge[k2 * u.d + j], min(ids[k2], u32(i32(u.v_len) - 1)) == u32(i32(i)));
             }
             var term3 = 0.0;
             if (k3 < u.n) {
-                term3 = select(0.0, dy_edge[k3 * u.d + j], min(ids[k3], u32(i32(u.v_len) - 1)) == u32(i32(i)));
+                term3 = select(0.0, dy_short_edge[k3 * u.d + j], min(ids[k3], u32(i32(u.v_len) - 1)) == u32(i32(i)));
             }
             dtable_sum += term + term1 + (term2 + term3);
         }

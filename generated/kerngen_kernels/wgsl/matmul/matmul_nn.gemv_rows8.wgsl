@@ -132,7 +132,379 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read> a_columns: array<f32>;
+@group(0) @binding(3) var<storage, read_write> c: array<vec4f>;
+
+// 64 columns per workgroup, in 16 slices, 8 rows at once.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.m + 7u) >> 3u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 8u;
+    let i_1 = min(first + 1u, u.m - 1u);
+    let i_2 = min(first + 2u, u.m - 1u);
+    let i_3 = min(first + 3u, u.m - 1u);
+    let i_4 = min(first + 4u, u.m - 1u);
+    let i_5 = min(first + 5u, u.m - 1u);
+    let i_6 = min(first + 6u, u.m - 1u);
+    let i_7 = min(first + 7u, u.m - 1u);
+    let slice = lane >> 4u;
+    let j = group / blocks % column_blocks * 64u + (lane & 15u) * 4u;
+    var c_sum_0 = vec4f(0.0);
+    var c_sum_1 = vec4f(0.0);
+    var c_sum_2 = vec4f(0.0);
+    var c_sum_3 = vec4f(0.0);
+    var c_sum_4 = vec4f(0.0);
+    var c_sum_5 = vec4f(0.0);
+    var c_sum_6 = vec4f(0.0);
+    var c_sum_7 = vec4f(0.0);
+    if (j < u.n) {
+        for (var p = slice * 4u; p < u.k; p += 64u) {
+            let right_0 = b[p * (u.n >> 2u) + (j >> 2u)];
+            let right_1 = b[(p + 1u) * (u.n >> 2u) + (j >> 2u)];
+            let right_2 = b[(p + 2u) * (u.n >> 2u) + (j >> 2u)];
+            let right_3 = b[(p + 3u) * (u.n >> 2u) + (j >> 2u)];
+            let left_0 = a[first * (u.k >> 2u) + (p >> 2u)];
+            let left_1 = a[i_1 * (u.k >> 2u) + (p >> 2u)];
+            let left_2 = a[i_2 * (u.k >> 2u) + (p >> 2u)];
+            let left_3 = a[i_3 * (u.k >> 2u) + (p >> 2u)];
+            let left_4 = a[i_4 * (u.k >> 2u) + (p >> 2u)];
+            let left_5 = a[i_5 * (u.k >> 2u) + (p >> 2u)];
+            let left_6 = a[i_6 * (u.k >> 2u) + (p >> 2u)];
+            let left_7 = a[i_7 * (u.k >> 2u) + (p >> 2u)];
+            c_sum_0 += left_0.x * right_0;
+            c_sum_0 += left_0.y * right_1;
+            c_sum_0 += left_0.z * right_2;
+            c_sum_0 += left_0.w * right_3;
+            c_sum_1 += left_1.x * right_0;
+            c_sum_1 += left_1.y * right_1;
+            c_sum_1 += left_1.z * right_2;
+            c_sum_1 += left_1.w * right_3;
+            c_sum_2 += left_2.x * right_0;
+            c_sum_2 += left_2.y * right_1;
+            c_sum_2 += left_2.z * right_2;
+            c_sum_2 += left_2.w * right_3;
+            c_sum_3 += left_3.x * right_0;
+            c_sum_3 += left_3.y * right_1;
+            c_sum_3 += left_3.z * right_2;
+            c_sum_3 += left_3.w * right_3;
+            c_sum_4 += left_4.x * right_0;
+            c_sum_4 += left_4.y * right_1;
+            c_sum_4 += left_4.z * right_2;
+            c_sum_4 += left_4.w * right_3;
+            c_sum_5 += left_5.x * right_0;
+            c_sum_5 += left_5.y * right_1;
+            c_sum_5 += left_5.z * right_2;
+            c_sum_5 += left_5.w * right_3;
+            c_sum_6 += left_6.x * right_0;
+            c_sum_6 += left_6.y * right_1;
+            c_sum_6 += left_6.z * right_2;
+            c_sum_6 += left_6.w * right_3;
+            c_sum_7 += left_7.x * right_0;
+            c_sum_7 += left_7.y * right_1;
+            c_sum_7 += left_7.z * right_2;
+            c_sum_7 += left_7.w * right_3;
+        }
+    }
+    partial[lane] = c_sum_0;
+    partial[lane + 256u] = c_sum_1;
+    partial[lane + 512u] = c_sum_2;
+    partial[lane + 768u] = c_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        let i = first + slice;
+        if (i < u.m) {
+            c[(i * u.n + j) >> 2u] = u.alpha * joined;
+        }
+    }
+    workgroupBarrier();
+    partial[lane] = c_sum_4;
+    partial[lane + 256u] = c_sum_5;
+    partial[lane + 512u] = c_sum_6;
+    partial[lane + 768u] = c_sum_7;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        let i = first + (slice + 4u);
+        if (i < u.m) {
+            c[(i * u.n + j) >> 2u] = u.alpha * joined;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> a_short_columns: array<f32>;
+
+// 64 columns per workgroup, in 16 slices, 8 rows at once.
+@compute @workgroup_size(256)
+fn short_columns(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.m + 7u) >> 3u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 8u;
+    let i_1 = min(first + 1u, u.m - 1u);
+    let i_2 = min(first + 2u, u.m - 1u);
+    let i_3 = min(first + 3u, u.m - 1u);
+    let i_4 = min(first + 4u, u.m - 1u);
+    let i_5 = min(first + 5u, u.m - 1u);
+    let i_6 = min(first + 6u, u.m - 1u);
+    let i_7 = min(first + 7u, u.m - 1u);
+    let slice = lane >> 4u;
+    let j = group / blocks % column_blocks * 64u + (lane & 15u) * 4u;
+    var c_sum_0 = vec4f(0.0);
+    var c_sum_1 = vec4f(0.0);
+    var c_sum_2 = vec4f(0.0);
+    var c_sum_3 = vec4f(0.0);
+    var c_sum_4 = vec4f(0.0);
+    var c_sum_5 = vec4f(0.0);
+    var c_sum_6 = vec4f(0.0);
+    var c_sum_7 = vec4f(0.0);
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 64u) {
+            let right_0 = b[p * (u.n >> 2u) + (j >> 2u)];
+            let right_1 = b[(p + 1u) * (u.n >> 2u) + (j >> 2u)];
+            let right_2 = b[(p + 2u) * (u.n >> 2u) + (j >> 2u)];
+            let right_3 = b[(p + 3u) * (u.n >> 2u) + (j >> 2u)];
+            let left_0 = vec4f(a_short_columns[first * u.k + p], a_short_columns[first * u.k + p + 1u], a_short_columns[first * u.k + p + 2u], a_short_columns[first * u.k + p + 3u]);
+            let left_1 = vec4f(a_short_columns[i_1 * u.k + p], a_short_columns[i_1 * u.k + p + 1u], a_short_columns[i_1 * u.k + p + 2u], a_short_columns[i_1 * u.k + p + 3u]);
+            let left_2 = vec4f(a_short_columns[i_2 * u.k + p], a_short_columns[i_2 * u.k + p + 1u], a_short_columns[i_2 * u.k + p + 2u], a_short_columns[i_2 * u.k + p + 3u]);
+            let left_3 = vec4f(a_short_columns[i_3 * u.k + p], a_short_columns[i_3 * u.k + p + 1u], a_short_columns[i_3 * u.k + p + 2u], a_short_columns[i_3 * u.k + p + 3u]);
+            let left_4 = vec4f(a_short_columns[i_4 * u.k + p], a_short_columns[i_4 * u.k + p + 1u], a_short_columns[i_4 * u.k + p + 2u], a_short_columns[i_4 * u.k + p + 3u]);
+            let left_5 = vec4f(a_short_columns[i_5 * u.k + p], a_short_columns[i_5 * u.k + p + 1u], a_short_columns[i_5 * u.k + p + 2u], a_short_columns[i_5 * u.k + p + 3u]);
+            let left_6 = vec4f(a_short_columns[i_6 * u.k + p], a_short_columns[i_6 * u.k + p + 1u], a_short_columns[i_6 * u.k + p + 2u], a_short_columns[i_6 * u.k + p + 3u]);
+            let left_7 = vec4f(a_short_columns[i_7 * u.k + p], a_short_columns[i_7 * u.k + p + 1u], a_short_columns[i_7 * u.k + p + 2u], a_short_columns[i_7 * u.k + p + 3u]);
+            c_sum_0 += left_0.x * right_0;
+            c_sum_0 += left_0.y * right_1;
+            c_sum_0 += left_0.z * right_2;
+            c_sum_0 += left_0.w * right_3;
+            c_sum_1 += left_1.x * right_0;
+            c_sum_1 += left_1.y * right_1;
+            c_sum_1 += left_1.z * right_2;
+            c_sum_1 += left_1.w * right_3;
+            c_sum_2 += left_2.x * right_0;
+            c_sum_2 += left_2.y * right_1;
+            c_sum_2 += left_2.z * right_2;
+            c_sum_2 += left_2.w * right_3;
+            c_sum_3 += left_3.x * right_0;
+            c_sum_3 += left_3.y * right_1;
+            c_sum_3 += left_3.z * right_2;
+            c_sum_3 += left_3.w * right_3;
+            c_sum_4 += left_4.x * right_0;
+            c_sum_4 += left_4.y * right_1;
+            c_sum_4 += left_4.z * right_2;
+            c_sum_4 += left_4.w * right_3;
+            c_sum_5 += left_5.x * right_0;
+            c_sum_5 += left_5.y * right_1;
+            c_sum_5 += left_5.z * right_2;
+            c_sum_5 += left_5.w * right_3;
+            c_sum_6 += left_6.x * right_0;
+            c_sum_6 += left_6.y * right_1;
+            c_sum_6 += left_6.z * right_2;
+            c_sum_6 += left_6.w * right_3;
+            c_sum_7 += left_7.x * right_0;
+            c_sum_7 += left_7.y * right_1;
+            c_sum_7 += left_7.z * right_2;
+            c_sum_7 += left_7.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 16u) {
+            let right = b[p * (u.n >> 2u) + (j >> 2u)];
+            c_sum_0 += a_short_columns[first * u.k + p] * right;
+            c_sum_1 += a_short_columns[i_1 * u.k + p] * right;
+            c_sum_2 += a_short_columns[i_2 * u.k + p] * right;
+            c_sum_3 += a_short_columns[i_3 * u.k + p] * right;
+            c_sum_4 += a_short_columns[i_4 * u.k + p] * right;
+            c_sum_5 += a_short_columns[i_5 * u.k + p] * right;
+            c_sum_6 += a_short_columns[i_6 * u.k + p] * right;
+            c_sum_7 += a_short_columns[i_7 * u.k + p] * right;
+        }
+    }
+    partial[lane] = c_sum_0;
+    partial[lane + 256u] = c_sum_1;
+    partial[lane + 512u] = c_sum_2;
+    partial[lane + 768u] = c_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        let i = first + slice;
+        if (i < u.m) {
+            c[(i * u.n + j) >> 2u] = u.alpha * joined;
+        }
+    }
+    workgroupBarrier();
+    partial[lane] = c_sum_4;
+    partial[lane + 256u] = c_sum_5;
+    partial[lane + 512u] = c_sum_6;
+    partial[lane + 768u] = c_sum_7;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        let i = first + (slice + 4u);
+        if (i < u.m) {
+            c[(i * u.n + j) >> 2u] = u.alpha * joined;
+        }
+    }
+}
+
+@group(0) @binding(2) var<storage, read> b_short_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> c_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 1024>;
+
+// 64 columns per workgroup, in 4 slices, 8 rows at once.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.m + 7u) >> 3u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 8u;
+    let i_1 = min(first + 1u, u.m - 1u);
+    let i_2 = min(first + 2u, u.m - 1u);
+    let i_3 = min(first + 3u, u.m - 1u);
+    let i_4 = min(first + 4u, u.m - 1u);
+    let i_5 = min(first + 5u, u.m - 1u);
+    let i_6 = min(first + 6u, u.m - 1u);
+    let i_7 = min(first + 7u, u.m - 1u);
+    let slice = lane >> 6u;
+    let j = group / blocks % column_blocks * 64u + (lane & 63u);
+    var c_sum_0 = 0.0;
+    var c_sum_1 = 0.0;
+    var c_sum_2 = 0.0;
+    var c_sum_3 = 0.0;
+    var c_sum_4 = 0.0;
+    var c_sum_5 = 0.0;
+    var c_sum_6 = 0.0;
+    var c_sum_7 = 0.0;
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 16u) {
+            let right_0 = b_short_edge[p * u.n + j];
+            let right_1 = b_short_edge[(p + 1u) * u.n + j];
+            let right_2 = b_short_edge[(p + 2u) * u.n + j];
+            let right_3 = b_short_edge[(p + 3u) * u.n + j];
+            let left_0 = vec4f(a_short_columns[first * u.k + p], a_short_columns[first * u.k + p + 1u], a_short_columns[first * u.k + p + 2u], a_short_columns[first * u.k + p + 3u]);
+            let left_1 = vec4f(a_short_columns[i_1 * u.k + p], a_short_columns[i_1 * u.k + p + 1u], a_short_columns[i_1 * u.k + p + 2u], a_short_columns[i_1 * u.k + p + 3u]);
+            let left_2 = vec4f(a_short_columns[i_2 * u.k + p], a_short_columns[i_2 * u.k + p + 1u], a_short_columns[i_2 * u.k + p + 2u], a_short_columns[i_2 * u.k + p + 3u]);
+            let left_3 = vec4f(a_short_columns[i_3 * u.k + p], a_short_columns[i_3 * u.k + p + 1u], a_short_columns[i_3 * u.k + p + 2u], a_short_columns[i_3 * u.k + p + 3u]);
+            let left_4 = vec4f(a_short_columns[i_4 * u.k + p], a_short_columns[i_4 * u.k + p + 1u], a_short_columns[i_4 * u.k + p + 2u], a_short_columns[i_4 * u.k + p + 3u]);
+            let left_5 = vec4f(a_short_columns[i_5 * u.k + p], a_short_columns[i_5 * u.k + p + 1u], a_short_columns[i_5 * u.k + p + 2u], a_short_columns[i_5 * u.k + p + 3u]);
+            let left_6 = vec4f(a_short_columns[i_6 * u.k + p], a_short_columns[i_6 * u.k + p + 1u], a_short_columns[i_6 * u.k + p + 2u], a_short_columns[i_6 * u.k + p + 3u]);
+            let left_7 = vec4f(a_short_columns[i_7 * u.k + p], a_short_columns[i_7 * u.k + p + 1u], a_short_columns[i_7 * u.k + p + 2u], a_short_columns[i_7 * u.k + p + 3u]);
+            c_sum_0 += left_0.x * right_0;
+            c_sum_0 += left_0.y * right_1;
+            c_sum_0 += left_0.z * right_2;
+            c_sum_0 += left_0.w * right_3;
+            c_sum_1 += left_1.x * right_0;
+            c_sum_1 += left_1.y * right_1;
+            c_sum_1 += left_1.z * right_2;
+            c_sum_1 += left_1.w * right_3;
+            c_sum_2 += left_2.x * right_0;
+            c_sum_2 += left_2.y * right_1;
+            c_sum_2 += left_2.z * right_2;
+            c_sum_2 += left_2.w * right_3;
+            c_sum_3 += left_3.x * right_0;
+            c_sum_3 += left_3.y * right_1;
+            c_sum_3 += left_3.z * right_2;
+            c_sum_3 += left_3.w * right_3;
+            c_sum_4 += left_4.x * right_0;
+            c_sum_4 += left_4.y * right_1;
+            c_sum_4 += left_4.z * right_2;
+            c_sum_4 += left_4.w * right_3;
+            c_sum_5 += left_5.x * right_0;
+            c_sum_5 += left_5.y * right_1;
+            c_sum_5 += left_5.z * right_2;
+            c_sum_5 += left_5.w * right_3;
+            c_sum_6 += left_6.x * right_0;
+            c_sum_6 += left_6.y * right_1;
+            c_sum_6 += left_6.z * right_2;
+            c_sum_6 += left_6.w * right_3;
+            c_sum_7 += left_7.x * right_0;
+            c_sum_7 += left_7.y * right_1;
+            c_sum_7 += left_7.z * right_2;
+            c_sum_7 += left_7.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 4u) {
+            let right = b_short_edge[p * u.n + j];
+            c_sum_0 += a_short_columns[first * u.k + p] * right;
+            c_sum_1 += a_short_columns[i_1 * u.k + p] * right;
+            c_sum_2 += a_short_columns[i_2 * u.k + p] * right;
+            c_sum_3 += a_short_columns[i_3 * u.k + p] * right;
+            c_sum_4 += a_short_columns[i_4 * u.k + p] * right;
+            c_sum_5 += a_short_columns[i_5 * u.k + p] * right;
+            c_sum_6 += a_short_columns[i_6 * u.k + p] * right;
+            c_sum_7 += a_short_columns[i_7 * u.k + p] * right;
+        }
+    }
+    partial_short_edge[lane] = c_sum_0;
+    partial_short_edge[lane + 256u] = c_sum_1;
+    partial_short_edge[lane + 512u] = c_sum_2;
+    partial_short_edge[lane + 768u] = c_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        let i = first + slice;
+        if (i < u.m) {
+            c_short_edge[i * u.n + j] = u.alpha * joined;
+        }
+    }
+    workgroupBarrier();
+    partial_short_edge[lane] = c_sum_4;
+    partial_short_edge[lane + 256u] = c_sum_5;
+    partial_short_edge[lane + 512u] = c_sum_6;
+    partial_short_edge[lane + 768u] = c_sum_7;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        let i = first + (slice + 4u);
+        if (i < u.m) {
+            c_short_edge[i * u.n + j] = u.alpha * joined;
+        }
+    }
+}
 
 // First of two dispatches: a part of 64 columns per workgroup, in 16 slices, 8 rows at once.
 // Also run for matmul_nn_bias, stage c: gemv_rows8.
@@ -175,14 +547,14 @@ fn columns(
             let right_1 = b[(p + 1u) * (u.n >> 2u) + (j >> 2u)];
             let right_2 = b[(p + 2u) * (u.n >> 2u) + (j >> 2u)];
             let right_3 = b[(p + 3u) * (u.n >> 2u) + (j >> 2u)];
-            let left_0 = vec4f(a_columns[first * u.k + p], a_columns[first * u.k + p + 1u], a_columns[first * u.k + p + 2u], a_columns[first * u.k + p + 3u]);
-            let left_1 = vec4f(a_columns[i_1 * u.k + p], a_columns[i_1 * u.k + p + 1u], a_columns[i_1 * u.k + p + 2u], a_columns[i_1 * u.k + p + 3u]);
-            let left_2 = vec4f(a_columns[i_2 * u.k + p], a_columns[i_2 * u.k + p + 1u], a_columns[i_2 * u.k + p + 2u], a_columns[i_2 * u.k + p + 3u]);
-            let left_3 = vec4f(a_columns[i_3 * u.k + p], a_columns[i_3 * u.k + p + 1u], a_columns[i_3 * u.k + p + 2u], a_columns[i_3 * u.k + p + 3u]);
-            let left_4 = vec4f(a_columns[i_4 * u.k + p], a_columns[i_4 * u.k + p + 1u], a_columns[i_4 * u.k + p + 2u], a_columns[i_4 * u.k + p + 3u]);
-            let left_5 = vec4f(a_columns[i_5 * u.k + p], a_columns[i_5 * u.k + p + 1u], a_columns[i_5 * u.k + p + 2u], a_columns[i_5 * u.k + p + 3u]);
-            let left_6 = vec4f(a_columns[i_6 * u.k + p], a_columns[i_6 * u.k + p + 1u], a_columns[i_6 * u.k + p + 2u], a_columns[i_6 * u.k + p + 3u]);
-            let left_7 = vec4f(a_columns[i_7 * u.k + p], a_columns[i_7 * u.k + p + 1u], a_columns[i_7 * u.k + p + 2u], a_columns[i_7 * u.k + p + 3u]);
+            let left_0 = vec4f(a_short_columns[first * u.k + p], a_short_columns[first * u.k + p + 1u], a_short_columns[first * u.k + p + 2u], a_short_columns[first * u.k + p + 3u]);
+            let left_1 = vec4f(a_short_columns[i_1 * u.k + p], a_short_columns[i_1 * u.k + p + 1u], a_short_columns[i_1 * u.k + p + 2u], a_short_columns[i_1 * u.k + p + 3u]);
+            let left_2 = vec4f(a_short_columns[i_2 * u.k + p], a_short_columns[i_2 * u.k + p + 1u], a_short_columns[i_2 * u.k + p + 2u], a_short_columns[i_2 * u.k + p + 3u]);
+            let left_3 = vec4f(a_short_columns[i_3 * u.k + p], a_short_columns[i_3 * u.k + p + 1u], a_short_columns[i_3 * u.k + p + 2u], a_short_columns[i_3 * u.k + p + 3u]);
+            let left_4 = vec4f(a_short_columns[i_4 * u.k + p], a_short_columns[i_4 * u.k + p + 1u], a_short_columns[i_4 * u.k + p + 2u], a_short_columns[i_4 * u.k + p + 3u]);
+            let left_5 = vec4f(a_short_columns[i_5 * u.k + p], a_short_columns[i_5 * u.k + p + 1u], a_short_columns[i_5 * u.k + p + 2u], a_short_columns[i_5 * u.k + p + 3u]);
+            let left_6 = vec4f(a_short_columns[i_6 * u.k + p], a_short_columns[i_6 * u.k + p + 1u], a_short_columns[i_6 * u.k + p + 2u], a_short_columns[i_6 * u.k + p + 3u]);
+            let left_7 = vec4f(a_short_columns[i_7 * u.k + p], a_short_columns[i_7 * u.k + p + 1u], a_short_columns[i_7 * u.k + p + 2u], a_short_columns[i_7 * u.k + p + 3u]);
             c_sum_0 += left_0.x * right_0;
             c_sum_0 += left_0.y * right_1;
             c_sum_0 += left_0.z * right_2;
@@ -218,14 +590,14 @@ fn columns(
         }
         for (var p = in_fours + (part * 16u + slice); p < u.k; p += count * 16u) {
             let right = b[p * (u.n >> 2u) + (j >> 2u)];
-            c_sum_0 += a_columns[first * u.k + p] * right;
-            c_sum_1 += a_columns[i_1 * u.k + p] * right;
-            c_sum_2 += a_columns[i_2 * u.k + p] * right;
-            c_sum_3 += a_columns[i_3 * u.k + p] * right;
-            c_sum_4 += a_columns[i_4 * u.k + p] * right;
-            c_sum_5 += a_columns[i_5 * u.k + p] * right;
-            c_sum_6 += a_columns[i_6 * u.k + p] * right;
-            c_sum_7 += a_columns[i_7 * u.k + p] * right;
+            c_sum_0 += a_short_columns[first * u.k + p] * right;
+            c_sum_1 += a_short_columns[i_1 * u.k + p] * right;
+            c_sum_2 += a_short_columns[i_2 * u.k + p] * right;
+            c_sum_3 += a_short_columns[i_3 * u.k + p] * right;
+            c_sum_4 += a_short_columns[i_4 * u.k + p] * right;
+            c_sum_5 += a_short_columns[i_5 * u.k + p] * right;
+            c_sum_6 += a_short_columns[i_6 * u.k + p] * right;
+            c_sum_7 += a_short_columns[i_7 * u.k + p] * right;
         }
     }
     partial[lane] = c_sum_0;
@@ -263,9 +635,7 @@ fn columns(
     }
 }
 
-@group(0) @binding(2) var<storage, read> b_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 1024>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices, 8 rows at once.
 // Also run for matmul_nn_bias, stage c: gemv_rows8.
@@ -304,18 +674,18 @@ fn edge(
     let in_fours = (u.k >> 2u) * 4u;
     if (j < u.n) {
         for (var p = (part * 4u + slice) * 4u; p < in_fours; p += count * 4u * 4u) {
-            let right_0 = b_edge[p * u.n + j];
-            let right_1 = b_edge[(p + 1u) * u.n + j];
-            let right_2 = b_edge[(p + 2u) * u.n + j];
-            let right_3 = b_edge[(p + 3u) * u.n + j];
-            let left_0 = vec4f(a_columns[first * u.k + p], a_columns[first * u.k + p + 1u], a_columns[first * u.k + p + 2u], a_columns[first * u.k + p + 3u]);
-            let left_1 = vec4f(a_columns[i_1 * u.k + p], a_columns[i_1 * u.k + p + 1u], a_columns[i_1 * u.k + p + 2u], a_columns[i_1 * u.k + p + 3u]);
-            let left_2 = vec4f(a_columns[i_2 * u.k + p], a_columns[i_2 * u.k + p + 1u], a_columns[i_2 * u.k + p + 2u], a_columns[i_2 * u.k + p + 3u]);
-            let left_3 = vec4f(a_columns[i_3 * u.k + p], a_columns[i_3 * u.k + p + 1u], a_columns[i_3 * u.k + p + 2u], a_columns[i_3 * u.k + p + 3u]);
-            let left_4 = vec4f(a_columns[i_4 * u.k + p], a_columns[i_4 * u.k + p + 1u], a_columns[i_4 * u.k + p + 2u], a_columns[i_4 * u.k + p + 3u]);
-            let left_5 = vec4f(a_columns[i_5 * u.k + p], a_columns[i_5 * u.k + p + 1u], a_columns[i_5 * u.k + p + 2u], a_columns[i_5 * u.k + p + 3u]);
-            let left_6 = vec4f(a_columns[i_6 * u.k + p], a_columns[i_6 * u.k + p + 1u], a_columns[i_6 * u.k + p + 2u], a_columns[i_6 * u.k + p + 3u]);
-            let left_7 = vec4f(a_columns[i_7 * u.k + p], a_columns[i_7 * u.k + p + 1u], a_columns[i_7 * u.k + p + 2u], a_columns[i_7 * u.k + p + 3u]);
+            let right_0 = b_short_edge[p * u.n + j];
+            let right_1 = b_short_edge[(p + 1u) * u.n + j];
+            let right_2 = b_short_edge[(p + 2u) * u.n + j];
+            let right_3 = b_short_edge[(p + 3u) * u.n + j];
+            let left_0 = vec4f(a_short_columns[first * u.k + p], a_short_columns[first * u.k + p + 1u], a_short_columns[first * u.k + p + 2u], a_short_columns[first * u.k + p + 3u]);
+            let left_1 = vec4f(a_short_columns[i_1 * u.k + p], a_short_columns[i_1 * u.k + p + 1u], a_short_columns[i_1 * u.k + p + 2u], a_short_columns[i_1 * u.k + p + 3u]);
+            let left_2 = vec4f(a_short_columns[i_2 * u.k + p], a_short_columns[i_2 * u.k + p + 1u], a_short_columns[i_2 * u.k + p + 2u], a_short_columns[i_2 * u.k + p + 3u]);
+            let left_3 = vec4f(a_short_columns[i_3 * u.k + p], a_short_columns[i_3 * u.k + p + 1u], a_short_columns[i_3 * u.k + p + 2u], a_short_columns[i_3 * u.k + p + 3u]);
+            let left_4 = vec4f(a_short_columns[i_4 * u.k + p], a_short_columns[i_4 * u.k + p + 1u], a_short_columns[i_4 * u.k + p + 2u], a_short_columns[i_4 * u.k + p + 3u]);
+            let left_5 = vec4f(a_short_columns[i_5 * u.k + p], a_short_columns[i_5 * u.k + p + 1u], a_short_columns[i_5 * u.k + p + 2u], a_short_columns[i_5 * u.k + p + 3u]);
+            let left_6 = vec4f(a_short_columns[i_6 * u.k + p], a_short_columns[i_6 * u.k + p + 1u], a_short_columns[i_6 * u.k + p + 2u], a_short_columns[i_6 * u.k + p + 3u]);
+            let left_7 = vec4f(a_short_columns[i_7 * u.k + p], a_short_columns[i_7 * u.k + p + 1u], a_short_columns[i_7 * u.k + p + 2u], a_short_columns[i_7 * u.k + p + 3u]);
             c_sum_0 += left_0.x * right_0;
             c_sum_0 += left_0.y * right_1;
             c_sum_0 += left_0.z * right_2;
@@ -350,27 +720,27 @@ fn edge(
             c_sum_7 += left_7.w * right_3;
         }
         for (var p = in_fours + (part * 4u + slice); p < u.k; p += count * 4u) {
-            let right = b_edge[p * u.n + j];
-            c_sum_0 += a_columns[first * u.k + p] * right;
-            c_sum_1 += a_columns[i_1 * u.k + p] * right;
-            c_sum_2 += a_columns[i_2 * u.k + p] * right;
-            c_sum_3 += a_columns[i_3 * u.k + p] * right;
-            c_sum_4 += a_columns[i_4 * u.k + p] * right;
-            c_sum_5 += a_columns[i_5 * u.k + p] * right;
-            c_sum_6 += a_columns[i_6 * u.k + p] * right;
-            c_sum_7 += a_columns[i_7 * u.k + p] * right;
+            let right = b_short_edge[p * u.n + j];
+            c_sum_0 += a_short_columns[first * u.k + p] * right;
+            c_sum_1 += a_short_columns[i_1 * u.k + p] * right;
+            c_sum_2 += a_short_columns[i_2 * u.k + p] * right;
+            c_sum_3 += a_short_columns[i_3 * u.k + p] * right;
+            c_sum_4 += a_short_columns[i_4 * u.k + p] * right;
+            c_sum_5 += a_short_columns[i_5 * u.k + p] * right;
+            c_sum_6 += a_short_columns[i_6 * u.k + p] * right;
+            c_sum_7 += a_short_columns[i_7 * u.k + p] * right;
         }
     }
-    partial_edge[lane] = c_sum_0;
-    partial_edge[lane + 256u] = c_sum_1;
-    partial_edge[lane + 512u] = c_sum_2;
-    partial_edge[lane + 768u] = c_sum_3;
+    partial_short_edge[lane] = c_sum_0;
+    partial_short_edge[lane + 256u] = c_sum_1;
+    partial_short_edge[lane + 512u] = c_sum_2;
+    partial_short_edge[lane + 768u] = c_sum_3;
     workgroupBarrier();
     if (slice < 4u && j < u.n) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_edge[own + other * 64u] + partial_edge[own + (other + 1u) * 64u] + (partial_edge[own + (other + 2u) * 64u] + partial_edge[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         let i = first + slice;
         if (i < u.m) {
@@ -378,16 +748,16 @@ fn edge(
         }
     }
     workgroupBarrier();
-    partial_edge[lane] = c_sum_4;
-    partial_edge[lane + 256u] = c_sum_5;
-    partial_edge[lane + 512u] = c_sum_6;
-    partial_edge[lane + 768u] = c_sum_7;
+    partial_short_edge[lane] = c_sum_4;
+    partial_short_edge[lane + 256u] = c_sum_5;
+    partial_short_edge[lane + 512u] = c_sum_6;
+    partial_short_edge[lane + 768u] = c_sum_7;
     workgroupBarrier();
     if (slice < 4u && j < u.n) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_edge[own + other * 64u] + partial_edge[own + (other + 1u) * 64u] + (partial_edge[own + (other + 2u) * 64u] + partial_edge[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         let i = first + (slice + 4u);
         if (i < u.m) {

@@ -10,10 +10,155 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read> bias: array<f32>;
-@group(0) @binding(2) var<storage, read_write> c: array<f32>;
+@group(0) @binding(1) var<storage, read> a: array<vec4f>;
+@group(0) @binding(2) var<storage, read> b: array<vec4f>;
+@group(0) @binding(3) var<storage, read> bias: array<vec4f>;
+@group(0) @binding(4) var<storage, read_write> c: array<vec4f>;
+var<workgroup> partial: array<vec4f, 256>;
+
+// 64 columns per workgroup, in 16 slices.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.m * column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let i = group / column_blocks;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var c_sum = vec4f(0.0);
+    if (j < u.n) {
+        for (var p = slice * 4u; p < u.k; p += 64u) {
+            let right_0 = b[p * (u.n >> 2u) + (j >> 2u)];
+            let right_1 = b[(p + 1u) * (u.n >> 2u) + (j >> 2u)];
+            let right_2 = b[(p + 2u) * (u.n >> 2u) + (j >> 2u)];
+            let right_3 = b[(p + 3u) * (u.n >> 2u) + (j >> 2u)];
+            let left = a[i * (u.k >> 2u) + (p >> 2u)];
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+    }
+    partial[lane] = c_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        c[(i * u.n + j) >> 2u] = u.alpha * joined + bias[j >> 2u];
+    }
+}
+
+@group(0) @binding(1) var<storage, read> a_short_columns: array<f32>;
+
+// 64 columns per workgroup, in 16 slices.
+@compute @workgroup_size(256)
+fn short_columns(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.m * column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let i = group / column_blocks;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var c_sum = vec4f(0.0);
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 64u) {
+            let right_0 = b[p * (u.n >> 2u) + (j >> 2u)];
+            let right_1 = b[(p + 1u) * (u.n >> 2u) + (j >> 2u)];
+            let right_2 = b[(p + 2u) * (u.n >> 2u) + (j >> 2u)];
+            let right_3 = b[(p + 3u) * (u.n >> 2u) + (j >> 2u)];
+            let left = vec4f(a_short_columns[i * u.k + p], a_short_columns[i * u.k + p + 1u], a_short_columns[i * u.k + p + 2u], a_short_columns[i * u.k + p + 3u]);
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 16u) {
+            let right = b[p * (u.n >> 2u) + (j >> 2u)];
+            c_sum += a_short_columns[i * u.k + p] * right;
+        }
+    }
+    partial[lane] = c_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        c[(i * u.n + j) >> 2u] = u.alpha * joined + bias[j >> 2u];
+    }
+}
+
+@group(0) @binding(2) var<storage, read> b_short_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> bias_short_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> c_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup, in 4 slices.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.m * column_blocks) {
+        return;
+    }
+    let slice = lane >> 6u;
+    let i = group / column_blocks;
+    let j = group % column_blocks * 64u + (lane & 63u);
+    var c_sum = 0.0;
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 16u) {
+            let right_0 = b_short_edge[p * u.n + j];
+            let right_1 = b_short_edge[(p + 1u) * u.n + j];
+            let right_2 = b_short_edge[(p + 2u) * u.n + j];
+            let right_3 = b_short_edge[(p + 3u) * u.n + j];
+            let left = vec4f(a_short_columns[i * u.k + p], a_short_columns[i * u.k + p + 1u], a_short_columns[i * u.k + p + 2u], a_short_columns[i * u.k + p + 3u]);
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 4u) {
+            let right = b_short_edge[p * u.n + j];
+            c_sum += a_short_columns[i * u.k + p] * right;
+        }
+    }
+    partial_short_edge[lane] = c_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        c_short_edge[i * u.n + j] = u.alpha * joined + bias_short_edge[j];
+    }
+}
+
+@group(0) @binding(1) var<storage, read> bias_finish: array<f32>;
+@group(0) @binding(2) var<storage, read_write> c_finish: array<f32>;
 @group(0) @binding(3) var<storage, read> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 // Also run for matmul_nn_bias, stage c: gemv_rows2.
@@ -53,16 +198,16 @@ fn finish(
             total += term + term1 + (term2 + term3);
         }
     }
-    partial[lane] = total;
+    partial_short_edge[lane] = total;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial[lane] = partial[lane] + partial[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.m * u.n) {
-        c[i * u.n + j] = u.alpha * partial[lane] + bias[j];
+        c_finish[i * u.n + j] = u.alpha * partial_short_edge[lane] + bias_finish[j];
     }
 }

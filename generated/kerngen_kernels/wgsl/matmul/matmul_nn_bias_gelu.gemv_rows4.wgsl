@@ -13,10 +13,188 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read> bias: array<f32>;
-@group(0) @binding(2) var<storage, read_write> c: array<f32>;
-@group(0) @binding(3) var<storage, read> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+@group(0) @binding(1) var<storage, read> a: array<vec4f>;
+@group(0) @binding(2) var<storage, read> b: array<vec4f>;
+@group(0) @binding(3) var<storage, read> bias: array<vec4f>;
+@group(0) @binding(4) var<storage, read_write> c: array<vec4f>;
+var<workgroup> partial: array<vec4f, 1024>;
+
+// The error function: by x * p(x * x) up to 1, and from there by 1 - exp(-a * q(a)).
+fn erf4(x: vec4f) -> vec4f {
+    let s = x * x;
+    var p = s * -0.00056601531 + 0.0049247891;
+    p = p * s - 0.026717708;
+    p = p * s + 0.11280411;
+    p = p * s - 0.37612355;
+    p = p * s + 1.1283791;
+    let a = min(abs(x), vec4f(4.0));
+    var q = a * -0.00021018313 + 0.0031831255;
+    q = q * a - 0.022786111;
+    q = q * a + 0.10509671;
+    q = q * a + 0.63584638;
+    q = q * a + 1.1284755;
+    return select(sign(x) * (1.0 - exp(-a * q)), x * p, abs(x) < vec4f(1.0));
+}
+
+// x Phi(x), the exact form of gelu (Hendrycks and Gimpel, 2016).
+fn gelu4(x: vec4f) -> vec4f {
+    return 0.5 * x * (1.0 + erf4(SQRT_HALF * x));
+}
+
+// 64 columns per workgroup, in 16 slices, 4 rows at once.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.m + 3u) >> 2u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 4u;
+    let i_1 = min(first + 1u, u.m - 1u);
+    let i_2 = min(first + 2u, u.m - 1u);
+    let i_3 = min(first + 3u, u.m - 1u);
+    let slice = lane >> 4u;
+    let j = group / blocks % column_blocks * 64u + (lane & 15u) * 4u;
+    var z_sum_0 = vec4f(0.0);
+    var z_sum_1 = vec4f(0.0);
+    var z_sum_2 = vec4f(0.0);
+    var z_sum_3 = vec4f(0.0);
+    if (j < u.n) {
+        for (var p = slice * 4u; p < u.k; p += 64u) {
+            let right_0 = b[p * (u.n >> 2u) + (j >> 2u)];
+            let right_1 = b[(p + 1u) * (u.n >> 2u) + (j >> 2u)];
+            let right_2 = b[(p + 2u) * (u.n >> 2u) + (j >> 2u)];
+            let right_3 = b[(p + 3u) * (u.n >> 2u) + (j >> 2u)];
+            let left_0 = a[first * (u.k >> 2u) + (p >> 2u)];
+            let left_1 = a[i_1 * (u.k >> 2u) + (p >> 2u)];
+            let left_2 = a[i_2 * (u.k >> 2u) + (p >> 2u)];
+            let left_3 = a[i_3 * (u.k >> 2u) + (p >> 2u)];
+            z_sum_0 += left_0.x * right_0;
+            z_sum_0 += left_0.y * right_1;
+            z_sum_0 += left_0.z * right_2;
+            z_sum_0 += left_0.w * right_3;
+            z_sum_1 += left_1.x * right_0;
+            z_sum_1 += left_1.y * right_1;
+            z_sum_1 += left_1.z * right_2;
+            z_sum_1 += left_1.w * right_3;
+            z_sum_2 += left_2.x * right_0;
+            z_sum_2 += left_2.y * right_1;
+            z_sum_2 += left_2.z * right_2;
+            z_sum_2 += left_2.w * right_3;
+            z_sum_3 += left_3.x * right_0;
+            z_sum_3 += left_3.y * right_1;
+            z_sum_3 += left_3.z * right_2;
+            z_sum_3 += left_3.w * right_3;
+        }
+    }
+    partial[lane] = z_sum_0;
+    partial[lane + 256u] = z_sum_1;
+    partial[lane + 512u] = z_sum_2;
+    partial[lane + 768u] = z_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        let i = first + slice;
+        if (i < u.m) {
+            let z = u.alpha * joined + bias[j >> 2u];
+            c[(i * u.n + j) >> 2u] = gelu4(z);
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> a_short_columns: array<f32>;
+
+// 64 columns per workgroup, in 16 slices, 4 rows at once.
+@compute @workgroup_size(256)
+fn short_columns(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.m + 3u) >> 2u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 4u;
+    let i_1 = min(first + 1u, u.m - 1u);
+    let i_2 = min(first + 2u, u.m - 1u);
+    let i_3 = min(first + 3u, u.m - 1u);
+    let slice = lane >> 4u;
+    let j = group / blocks % column_blocks * 64u + (lane & 15u) * 4u;
+    var z_sum_0 = vec4f(0.0);
+    var z_sum_1 = vec4f(0.0);
+    var z_sum_2 = vec4f(0.0);
+    var z_sum_3 = vec4f(0.0);
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 64u) {
+            let right_0 = b[p * (u.n >> 2u) + (j >> 2u)];
+            let right_1 = b[(p + 1u) * (u.n >> 2u) + (j >> 2u)];
+            let right_2 = b[(p + 2u) * (u.n >> 2u) + (j >> 2u)];
+            let right_3 = b[(p + 3u) * (u.n >> 2u) + (j >> 2u)];
+            let left_0 = vec4f(a_short_columns[first * u.k + p], a_short_columns[first * u.k + p + 1u], a_short_columns[first * u.k + p + 2u], a_short_columns[first * u.k + p + 3u]);
+            let left_1 = vec4f(a_short_columns[i_1 * u.k + p], a_short_columns[i_1 * u.k + p + 1u], a_short_columns[i_1 * u.k + p + 2u], a_short_columns[i_1 * u.k + p + 3u]);
+            let left_2 = vec4f(a_short_columns[i_2 * u.k + p], a_short_columns[i_2 * u.k + p + 1u], a_short_columns[i_2 * u.k + p + 2u], a_short_columns[i_2 * u.k + p + 3u]);
+            let left_3 = vec4f(a_short_columns[i_3 * u.k + p], a_short_columns[i_3 * u.k + p + 1u], a_short_columns[i_3 * u.k + p + 2u], a_short_columns[i_3 * u.k + p + 3u]);
+            z_sum_0 += left_0.x * right_0;
+            z_sum_0 += left_0.y * right_1;
+            z_sum_0 += left_0.z * right_2;
+            z_sum_0 += left_0.w * right_3;
+            z_sum_1 += left_1.x * right_0;
+            z_sum_1 += left_1.y * right_1;
+            z_sum_1 += left_1.z * right_2;
+            z_sum_1 += left_1.w * right_3;
+            z_sum_2 += left_2.x * right_0;
+            z_sum_2 += left_2.y * right_1;
+            z_sum_2 += left_2.z * right_2;
+            z_sum_2 += left_2.w * right_3;
+            z_sum_3 += left_3.x * right_0;
+            z_sum_3 += left_3.y * right_1;
+            z_sum_3 += left_3.z * right_2;
+            z_sum_3 += left_3.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 16u) {
+            let right = b[p * (u.n >> 2u) + (j >> 2u)];
+            z_sum_0 += a_short_columns[first * u.k + p] * right;
+            z_sum_1 += a_short_columns[i_1 * u.k + p] * right;
+            z_sum_2 += a_short_columns[i_2 * u.k + p] * right;
+            z_sum_3 += a_short_columns[i_3 * u.k + p] * right;
+        }
+    }
+    partial[lane] = z_sum_0;
+    partial[lane + 256u] = z_sum_1;
+    partial[lane + 512u] = z_sum_2;
+    partial[lane + 768u] = z_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        let i = first + slice;
+        if (i < u.m) {
+            let z = u.alpha * joined + bias[j >> 2u];
+            c[(i * u.n + j) >> 2u] = gelu4(z);
+        }
+    }
+}
+
+@group(0) @binding(2) var<storage, read> b_short_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> bias_short_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> c_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 1024>;
 
 // The error function: by x * p(x * x) up to 1, and from there by 1 - exp(-a * q(a)).
 fn erf(x: f32) -> f32 {
@@ -39,6 +217,89 @@ fn erf(x: f32) -> f32 {
 fn gelu(x: f32) -> f32 {
     return 0.5 * x * (1.0 + erf(SQRT_HALF * x));
 }
+
+// 64 columns per workgroup, in 4 slices, 4 rows at once.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.m + 3u) >> 2u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 4u;
+    let i_1 = min(first + 1u, u.m - 1u);
+    let i_2 = min(first + 2u, u.m - 1u);
+    let i_3 = min(first + 3u, u.m - 1u);
+    let slice = lane >> 6u;
+    let j = group / blocks % column_blocks * 64u + (lane & 63u);
+    var z_sum_0 = 0.0;
+    var z_sum_1 = 0.0;
+    var z_sum_2 = 0.0;
+    var z_sum_3 = 0.0;
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 16u) {
+            let right_0 = b_short_edge[p * u.n + j];
+            let right_1 = b_short_edge[(p + 1u) * u.n + j];
+            let right_2 = b_short_edge[(p + 2u) * u.n + j];
+            let right_3 = b_short_edge[(p + 3u) * u.n + j];
+            let left_0 = vec4f(a_short_columns[first * u.k + p], a_short_columns[first * u.k + p + 1u], a_short_columns[first * u.k + p + 2u], a_short_columns[first * u.k + p + 3u]);
+            let left_1 = vec4f(a_short_columns[i_1 * u.k + p], a_short_columns[i_1 * u.k + p + 1u], a_short_columns[i_1 * u.k + p + 2u], a_short_columns[i_1 * u.k + p + 3u]);
+            let left_2 = vec4f(a_short_columns[i_2 * u.k + p], a_short_columns[i_2 * u.k + p + 1u], a_short_columns[i_2 * u.k + p + 2u], a_short_columns[i_2 * u.k + p + 3u]);
+            let left_3 = vec4f(a_short_columns[i_3 * u.k + p], a_short_columns[i_3 * u.k + p + 1u], a_short_columns[i_3 * u.k + p + 2u], a_short_columns[i_3 * u.k + p + 3u]);
+            z_sum_0 += left_0.x * right_0;
+            z_sum_0 += left_0.y * right_1;
+            z_sum_0 += left_0.z * right_2;
+            z_sum_0 += left_0.w * right_3;
+            z_sum_1 += left_1.x * right_0;
+            z_sum_1 += left_1.y * right_1;
+            z_sum_1 += left_1.z * right_2;
+            z_sum_1 += left_1.w * right_3;
+            z_sum_2 += left_2.x * right_0;
+            z_sum_2 += left_2.y * right_1;
+            z_sum_2 += left_2.z * right_2;
+            z_sum_2 += left_2.w * right_3;
+            z_sum_3 += left_3.x * right_0;
+            z_sum_3 += left_3.y * right_1;
+            z_sum_3 += left_3.z * right_2;
+            z_sum_3 += left_3.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 4u) {
+            let right = b_short_edge[p * u.n + j];
+            z_sum_0 += a_short_columns[first * u.k + p] * right;
+            z_sum_1 += a_short_columns[i_1 * u.k + p] * right;
+            z_sum_2 += a_short_columns[i_2 * u.k + p] * right;
+            z_sum_3 += a_short_columns[i_3 * u.k + p] * right;
+        }
+    }
+    partial_short_edge[lane] = z_sum_0;
+    partial_short_edge[lane + 256u] = z_sum_1;
+    partial_short_edge[lane + 512u] = z_sum_2;
+    partial_short_edge[lane + 768u] = z_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        let i = first + slice;
+        if (i < u.m) {
+            let z = u.alpha * joined + bias_short_edge[j];
+            c_short_edge[i * u.n + j] = gelu(z);
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> bias_finish: array<f32>;
+@group(0) @binding(2) var<storage, read_write> c_finish: array<f32>;
+@group(0) @binding(3) var<storage, read> parts: array<f32>;
+var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 @compute @workgroup_size(256)
@@ -77,17 +338,17 @@ fn finish(
             total += term + term1 + (term2 + term3);
         }
     }
-    partial[lane] = total;
+    partial_finish[lane] = total;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial[lane] = partial[lane] + partial[lane + half * across];
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.m * u.n) {
-        let z = u.alpha * partial[lane] + bias[j];
-        c[i * u.n + j] = gelu(z);
+        let z = u.alpha * partial_finish[lane] + bias_finish[j];
+        c_finish[i * u.n + j] = gelu(z);
     }
 }

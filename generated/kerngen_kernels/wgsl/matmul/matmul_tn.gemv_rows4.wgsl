@@ -99,7 +99,175 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> c: array<f32>;
+@group(0) @binding(3) var<storage, read_write> c: array<vec4f>;
+
+// 64 columns per workgroup, in 16 slices, 4 rows at once.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.m + 3u) >> 2u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 4u;
+    let i_1 = min(first + 1u, u.m - 1u);
+    let i_2 = min(first + 2u, u.m - 1u);
+    let i_3 = min(first + 3u, u.m - 1u);
+    let slice = lane >> 4u;
+    let j = group / blocks % column_blocks * 64u + (lane & 15u) * 4u;
+    var c_sum_0 = vec4f(0.0);
+    var c_sum_1 = vec4f(0.0);
+    var c_sum_2 = vec4f(0.0);
+    var c_sum_3 = vec4f(0.0);
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 64u) {
+            let right_0 = b[p * (u.n >> 2u) + (j >> 2u)];
+            let right_1 = b[(p + 1u) * (u.n >> 2u) + (j >> 2u)];
+            let right_2 = b[(p + 2u) * (u.n >> 2u) + (j >> 2u)];
+            let right_3 = b[(p + 3u) * (u.n >> 2u) + (j >> 2u)];
+            let a_at = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
+            let a_at_ = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
+            let a_at_2 = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
+            let a_at_3 = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
+            let left_0 = vec4f(a[a_at.x * u.m + first], a[a_at.y * u.m + first], a[a_at.z * u.m + first], a[a_at.w * u.m + first]);
+            let left_1 = vec4f(a[a_at_.x * u.m + i_1], a[a_at_.y * u.m + i_1], a[a_at_.z * u.m + i_1], a[a_at_.w * u.m + i_1]);
+            let left_2 = vec4f(a[a_at_2.x * u.m + i_2], a[a_at_2.y * u.m + i_2], a[a_at_2.z * u.m + i_2], a[a_at_2.w * u.m + i_2]);
+            let left_3 = vec4f(a[a_at_3.x * u.m + i_3], a[a_at_3.y * u.m + i_3], a[a_at_3.z * u.m + i_3], a[a_at_3.w * u.m + i_3]);
+            c_sum_0 += left_0.x * right_0;
+            c_sum_0 += left_0.y * right_1;
+            c_sum_0 += left_0.z * right_2;
+            c_sum_0 += left_0.w * right_3;
+            c_sum_1 += left_1.x * right_0;
+            c_sum_1 += left_1.y * right_1;
+            c_sum_1 += left_1.z * right_2;
+            c_sum_1 += left_1.w * right_3;
+            c_sum_2 += left_2.x * right_0;
+            c_sum_2 += left_2.y * right_1;
+            c_sum_2 += left_2.z * right_2;
+            c_sum_2 += left_2.w * right_3;
+            c_sum_3 += left_3.x * right_0;
+            c_sum_3 += left_3.y * right_1;
+            c_sum_3 += left_3.z * right_2;
+            c_sum_3 += left_3.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 16u) {
+            let right = b[p * (u.n >> 2u) + (j >> 2u)];
+            c_sum_0 += a[p * u.m + first] * right;
+            c_sum_1 += a[p * u.m + i_1] * right;
+            c_sum_2 += a[p * u.m + i_2] * right;
+            c_sum_3 += a[p * u.m + i_3] * right;
+        }
+    }
+    partial[lane] = c_sum_0;
+    partial[lane + 256u] = c_sum_1;
+    partial[lane + 512u] = c_sum_2;
+    partial[lane + 768u] = c_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        let i = first + slice;
+        if (i < u.m) {
+            c[(i * u.n + j) >> 2u] = u.alpha * joined;
+        }
+    }
+}
+
+@group(0) @binding(2) var<storage, read> b_short_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> c_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 1024>;
+
+// 64 columns per workgroup, in 4 slices, 4 rows at once.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.m + 3u) >> 2u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 4u;
+    let i_1 = min(first + 1u, u.m - 1u);
+    let i_2 = min(first + 2u, u.m - 1u);
+    let i_3 = min(first + 3u, u.m - 1u);
+    let slice = lane >> 6u;
+    let j = group / blocks % column_blocks * 64u + (lane & 63u);
+    var c_sum_0 = 0.0;
+    var c_sum_1 = 0.0;
+    var c_sum_2 = 0.0;
+    var c_sum_3 = 0.0;
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 16u) {
+            let right_0 = b_short_edge[p * u.n + j];
+            let right_1 = b_short_edge[(p + 1u) * u.n + j];
+            let right_2 = b_short_edge[(p + 2u) * u.n + j];
+            let right_3 = b_short_edge[(p + 3u) * u.n + j];
+            let a_at = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
+            let a_at_ = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
+            let a_at_2 = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
+            let a_at_3 = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
+            let left_0 = vec4f(a[a_at.x * u.m + first], a[a_at.y * u.m + first], a[a_at.z * u.m + first], a[a_at.w * u.m + first]);
+            let left_1 = vec4f(a[a_at_.x * u.m + i_1], a[a_at_.y * u.m + i_1], a[a_at_.z * u.m + i_1], a[a_at_.w * u.m + i_1]);
+            let left_2 = vec4f(a[a_at_2.x * u.m + i_2], a[a_at_2.y * u.m + i_2], a[a_at_2.z * u.m + i_2], a[a_at_2.w * u.m + i_2]);
+            let left_3 = vec4f(a[a_at_3.x * u.m + i_3], a[a_at_3.y * u.m + i_3], a[a_at_3.z * u.m + i_3], a[a_at_3.w * u.m + i_3]);
+            c_sum_0 += left_0.x * right_0;
+            c_sum_0 += left_0.y * right_1;
+            c_sum_0 += left_0.z * right_2;
+            c_sum_0 += left_0.w * right_3;
+            c_sum_1 += left_1.x * right_0;
+            c_sum_1 += left_1.y * right_1;
+            c_sum_1 += left_1.z * right_2;
+            c_sum_1 += left_1.w * right_3;
+            c_sum_2 += left_2.x * right_0;
+            c_sum_2 += left_2.y * right_1;
+            c_sum_2 += left_2.z * right_2;
+            c_sum_2 += left_2.w * right_3;
+            c_sum_3 += left_3.x * right_0;
+            c_sum_3 += left_3.y * right_1;
+            c_sum_3 += left_3.z * right_2;
+            c_sum_3 += left_3.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 4u) {
+            let right = b_short_edge[p * u.n + j];
+            c_sum_0 += a[p * u.m + first] * right;
+            c_sum_1 += a[p * u.m + i_1] * right;
+            c_sum_2 += a[p * u.m + i_2] * right;
+            c_sum_3 += a[p * u.m + i_3] * right;
+        }
+    }
+    partial_short_edge[lane] = c_sum_0;
+    partial_short_edge[lane + 256u] = c_sum_1;
+    partial_short_edge[lane + 512u] = c_sum_2;
+    partial_short_edge[lane + 768u] = c_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        let i = first + slice;
+        if (i < u.m) {
+            c_short_edge[i * u.n + j] = u.alpha * joined;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> c_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -150,13 +318,11 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.m * u.n) {
-        c[i * u.n + j] = u.alpha * partial_finish[lane];
+        c_finish[i * u.n + j] = u.alpha * partial_finish[lane];
     }
 }
 
-@group(0) @binding(2) var<storage, read> b_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 1024>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices, 4 rows at once.
 // Also run for matmul_tn_bias, stage c: gemv_rows4.
@@ -187,10 +353,10 @@ fn edge(
     let in_fours = (u.k >> 2u) * 4u;
     if (j < u.n) {
         for (var p = (part * 4u + slice) * 4u; p < in_fours; p += count * 4u * 4u) {
-            let right_0 = b_edge[p * u.n + j];
-            let right_1 = b_edge[(p + 1u) * u.n + j];
-            let right_2 = b_edge[(p + 2u) * u.n + j];
-            let right_3 = b_edge[(p + 3u) * u.n + j];
+            let right_0 = b_short_edge[p * u.n + j];
+            let right_1 = b_short_edge[(p + 1u) * u.n + j];
+            let right_2 = b_short_edge[(p + 2u) * u.n + j];
+            let right_3 = b_short_edge[(p + 3u) * u.n + j];
             let a_at = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
             let a_at_ = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
             let a_at_2 = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
@@ -217,23 +383,23 @@ fn edge(
             c_sum_3 += left_3.w * right_3;
         }
         for (var p = in_fours + (part * 4u + slice); p < u.k; p += count * 4u) {
-            let right = b_edge[p * u.n + j];
+            let right = b_short_edge[p * u.n + j];
             c_sum_0 += a[p * u.m + first] * right;
             c_sum_1 += a[p * u.m + i_1] * right;
             c_sum_2 += a[p * u.m + i_2] * right;
             c_sum_3 += a[p * u.m + i_3] * right;
         }
     }
-    partial_edge[lane] = c_sum_0;
-    partial_edge[lane + 256u] = c_sum_1;
-    partial_edge[lane + 512u] = c_sum_2;
-    partial_edge[lane + 768u] = c_sum_3;
+    partial_short_edge[lane] = c_sum_0;
+    partial_short_edge[lane + 256u] = c_sum_1;
+    partial_short_edge[lane + 512u] = c_sum_2;
+    partial_short_edge[lane + 768u] = c_sum_3;
     workgroupBarrier();
     if (slice < 4u && j < u.n) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_edge[own + other * 64u] + partial_edge[own + (other + 1u) * 64u] + (partial_edge[own + (other + 2u) * 64u] + partial_edge[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         let i = first + slice;
         if (i < u.m) {

@@ -55,7 +55,49 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dgain: array<f32>;
+@group(0) @binding(3) var<storage, read_write> dgain: array<f32>;
+@group(0) @binding(4) var<storage, read> mean_short: array<f32>;
+@group(0) @binding(5) var<storage, read> scale_short: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.n + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= blocks) {
+        return;
+    }
+    let across = min((u.n + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let j = group % blocks * 64u + lane % across * 4u;
+    var dgain_sum = vec4f(0.0);
+    if (j < u.n && slice < slices) {
+        for (var i = slice; i < u.m; i += slices) {
+            let term = dy[(i * u.n + j) >> 2u] * (x[(i * u.n + j) >> 2u] - mean_short[i]) * scale_short[i];
+            dgain_sum += term;
+        }
+    }
+    partial[lane] = dgain_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.n) {
+        dgain[j_] = partial[lane >> 2u][lane & 3u];
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dgain_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -106,12 +148,56 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.n) {
-        dgain[element] = partial_finish[lane];
+        dgain_finish[element] = partial_finish[lane];
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
-@group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> dy_short_edge: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.n + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= blocks) {
+        return;
+    }
+    let across = min(u.n, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let j = group % blocks * 64u + lane % across;
+    var dgain_sum = 0.0;
+    if (j < u.n && slice < slices) {
+        for (var i = slice; i < u.m; i += slices * 2u) {
+            let i1 = i + slices;
+            let term = dy_short_edge[i * u.n + j] * (x_short_edge[i * u.n + j] - mean_short[i]) * scale_short[i];
+            var term1 = 0.0;
+            if (i1 < u.m) {
+                term1 = dy_short_edge[i1 * u.n + j] * (x_short_edge[i1 * u.n + j] - mean_short[i1]) * scale_short[i1];
+            }
+            dgain_sum += term + term1;
+        }
+    }
+    partial_finish[lane] = dgain_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.n) {
+        dgain[j_] = partial_finish[lane];
+    }
+}
+
 @group(0) @binding(5) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup.
@@ -136,10 +222,10 @@ fn edge(
     if (j < u.n && slice < slices) {
         for (var i = group / blocks * slices * 2u + slice; i < u.m; i += count * slices * 2u) {
             let i1 = i + slices;
-            let term = dy_edge[i * u.n + j] * (x_edge[i * u.n + j] - mean[i]) * scale[i];
+            let term = dy_short_edge[i * u.n + j] * (x_short_edge[i * u.n + j] - mean[i]) * scale[i];
             var term1 = 0.0;
             if (i1 < u.m) {
-                term1 = dy_edge[i1 * u.n + j] * (x_edge[i1 * u.n + j] - mean[i1]) * scale[i1];
+                term1 = dy_short_edge[i1 * u.n + j] * (x_short_edge[i1 * u.n + j] - mean[i1]) * scale[i1];
             }
             dgain_sum += term + term1;
         }

@@ -57,6 +57,146 @@ fn main(
     }
 }
 
+@group(0) @binding(3) var<storage, read_write> dgain: array<vec4f>;
+@group(0) @binding(4) var<storage, read> y_scale_short: array<vec4f>;
+
+// 64 columns per workgroup, in 16 slices.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var dgain_sum = vec4f(0.0);
+    if (j < u.n) {
+        for (var i = slice * 4u; i < u.m; i += 64u) {
+            let right_0 = dy[i * (u.n >> 2u) + (j >> 2u)] * x[i * (u.n >> 2u) + (j >> 2u)];
+            let right_1 = dy[(i + 1u) * (u.n >> 2u) + (j >> 2u)] * x[(i + 1u) * (u.n >> 2u) + (j >> 2u)];
+            let right_2 = dy[(i + 2u) * (u.n >> 2u) + (j >> 2u)] * x[(i + 2u) * (u.n >> 2u) + (j >> 2u)];
+            let right_3 = dy[(i + 3u) * (u.n >> 2u) + (j >> 2u)] * x[(i + 3u) * (u.n >> 2u) + (j >> 2u)];
+            let left = y_scale_short[i >> 2u];
+            dgain_sum += left.x * right_0;
+            dgain_sum += left.y * right_1;
+            dgain_sum += left.z * right_2;
+            dgain_sum += left.w * right_3;
+        }
+    }
+    partial[lane] = dgain_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        dgain[j >> 2u] = joined;
+    }
+}
+
+@group(0) @binding(4) var<storage, read> y_scale_short_columns: array<f32>;
+
+// 64 columns per workgroup, in 16 slices.
+@compute @workgroup_size(256)
+fn short_columns(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var dgain_sum = vec4f(0.0);
+    let in_fours = (u.m >> 2u) * 4u;
+    if (j < u.n) {
+        for (var i = slice * 4u; i < in_fours; i += 64u) {
+            let right_0 = dy[i * (u.n >> 2u) + (j >> 2u)] * x[i * (u.n >> 2u) + (j >> 2u)];
+            let right_1 = dy[(i + 1u) * (u.n >> 2u) + (j >> 2u)] * x[(i + 1u) * (u.n >> 2u) + (j >> 2u)];
+            let right_2 = dy[(i + 2u) * (u.n >> 2u) + (j >> 2u)] * x[(i + 2u) * (u.n >> 2u) + (j >> 2u)];
+            let right_3 = dy[(i + 3u) * (u.n >> 2u) + (j >> 2u)] * x[(i + 3u) * (u.n >> 2u) + (j >> 2u)];
+            let left = vec4f(y_scale_short_columns[i], y_scale_short_columns[i + 1u], y_scale_short_columns[i + 2u], y_scale_short_columns[i + 3u]);
+            dgain_sum += left.x * right_0;
+            dgain_sum += left.y * right_1;
+            dgain_sum += left.z * right_2;
+            dgain_sum += left.w * right_3;
+        }
+        for (var i = in_fours + slice; i < u.m; i += 16u) {
+            let right = dy[i * (u.n >> 2u) + (j >> 2u)] * x[i * (u.n >> 2u) + (j >> 2u)];
+            dgain_sum += y_scale_short_columns[i] * right;
+        }
+    }
+    partial[lane] = dgain_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        dgain[j >> 2u] = joined;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> dy_short_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> dgain_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup, in 4 slices.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= column_blocks) {
+        return;
+    }
+    let slice = lane >> 6u;
+    let j = group % column_blocks * 64u + (lane & 63u);
+    var dgain_sum = 0.0;
+    let in_fours = (u.m >> 2u) * 4u;
+    if (j < u.n) {
+        for (var i = slice * 4u; i < in_fours; i += 16u) {
+            let right_0 = dy_short_edge[i * u.n + j] * x_short_edge[i * u.n + j];
+            let right_1 = dy_short_edge[(i + 1u) * u.n + j] * x_short_edge[(i + 1u) * u.n + j];
+            let right_2 = dy_short_edge[(i + 2u) * u.n + j] * x_short_edge[(i + 2u) * u.n + j];
+            let right_3 = dy_short_edge[(i + 3u) * u.n + j] * x_short_edge[(i + 3u) * u.n + j];
+            let left = vec4f(y_scale_short_columns[i], y_scale_short_columns[i + 1u], y_scale_short_columns[i + 2u], y_scale_short_columns[i + 3u]);
+            dgain_sum += left.x * right_0;
+            dgain_sum += left.y * right_1;
+            dgain_sum += left.z * right_2;
+            dgain_sum += left.w * right_3;
+        }
+        for (var i = in_fours + slice; i < u.m; i += 4u) {
+            let right = dy_short_edge[i * u.n + j] * x_short_edge[i * u.n + j];
+            dgain_sum += y_scale_short_columns[i] * right;
+        }
+    }
+    partial_short_edge[lane] = dgain_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        dgain_short_edge[j] = joined;
+    }
+}
+
 @group(0) @binding(3) var<storage, read> y_scale_columns: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 16 slices.
@@ -106,10 +246,7 @@ fn columns(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
-@group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 256>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices.
 @compute @workgroup_size(256)
@@ -131,10 +268,10 @@ fn edge(
     let in_fours = (u.m >> 2u) * 4u;
     if (j < u.n) {
         for (var i = (part * 4u + slice) * 4u; i < in_fours; i += count * 4u * 4u) {
-            let right_0 = dy_edge[i * u.n + j] * x_edge[i * u.n + j];
-            let right_1 = dy_edge[(i + 1u) * u.n + j] * x_edge[(i + 1u) * u.n + j];
-            let right_2 = dy_edge[(i + 2u) * u.n + j] * x_edge[(i + 2u) * u.n + j];
-            let right_3 = dy_edge[(i + 3u) * u.n + j] * x_edge[(i + 3u) * u.n + j];
+            let right_0 = dy_short_edge[i * u.n + j] * x_short_edge[i * u.n + j];
+            let right_1 = dy_short_edge[(i + 1u) * u.n + j] * x_short_edge[(i + 1u) * u.n + j];
+            let right_2 = dy_short_edge[(i + 2u) * u.n + j] * x_short_edge[(i + 2u) * u.n + j];
+            let right_3 = dy_short_edge[(i + 3u) * u.n + j] * x_short_edge[(i + 3u) * u.n + j];
             let left = vec4f(y_scale_columns[i], y_scale_columns[i + 1u], y_scale_columns[i + 2u], y_scale_columns[i + 3u]);
             dgain_sum += left.x * right_0;
             dgain_sum += left.y * right_1;
@@ -142,17 +279,17 @@ fn edge(
             dgain_sum += left.w * right_3;
         }
         for (var i = in_fours + (part * 4u + slice); i < u.m; i += count * 4u) {
-            let right = dy_edge[i * u.n + j] * x_edge[i * u.n + j];
+            let right = dy_short_edge[i * u.n + j] * x_short_edge[i * u.n + j];
             dgain_sum += y_scale_columns[i] * right;
         }
     }
-    partial_edge[lane] = dgain_sum;
+    partial_short_edge[lane] = dgain_sum;
     workgroupBarrier();
     if (slice < 1u && j < u.n) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_edge[own + other * 64u] + partial_edge[own + (other + 1u) * 64u] + (partial_edge[own + (other + 2u) * 64u] + partial_edge[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         parts_edge[part * u.n + j] = joined;
     }

@@ -60,6 +60,53 @@ fn main(
 }
 
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<storage, read> ids_short: array<u32>;
+@group(0) @binding(3) var<storage, read> x_short: array<vec4f>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.d + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.m * blocks) {
+        return;
+    }
+    let across = min((u.d + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let k = group / blocks;
+    let j = group % blocks * 64u + lane % across * 4u;
+    var y_sum = vec4f(0.0);
+    if (j < u.d && slice < slices) {
+        for (var i = slice; i < u.n; i += slices * 2u) {
+            let i1 = i + slices;
+            let term = select(vec4f(0.0), x_short[(i * u.d + j) >> 2u], ids_short[i] == u32(i32(k)));
+            var term1 = vec4f(0.0);
+            if (i1 < u.n) {
+                term1 = select(vec4f(0.0), x_short[(i1 * u.d + j) >> 2u], ids_short[i1] == u32(i32(k)));
+            }
+            y_sum += term + term1;
+        }
+    }
+    partial[lane] = y_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.d) {
+        y[k * u.d + j_] = y[k * u.d + j_] + partial[lane >> 2u][lane & 3u];
+    }
+}
+
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -112,6 +159,62 @@ fn finish(
     }
     if (slice == 0u && element < u.m * u.d) {
         y[k * u.d + j] = y[k * u.d + j] + partial_finish[lane];
+    }
+}
+
+@group(0) @binding(3) var<storage, read> x_short_edge: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.d + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.m * blocks) {
+        return;
+    }
+    let across = min(u.d, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let k = group / blocks;
+    let j = group % blocks * 64u + lane % across;
+    var y_sum = 0.0;
+    if (j < u.d && slice < slices) {
+        for (var i = slice; i < u.n; i += slices * 4u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let term = select(0.0, x_short_edge[i * u.d + j], ids_short[i] == u32(i32(k)));
+            var term1 = 0.0;
+            if (i1 < u.n) {
+                term1 = select(0.0, x_short_edge[i1 * u.d + j], ids_short[i1] == u32(i32(k)));
+            }
+            var term2 = 0.0;
+            if (i2 < u.n) {
+                term2 = select(0.0, x_short_edge[i2 * u.d + j], ids_short[i2] == u32(i32(k)));
+            }
+            var term3 = 0.0;
+            if (i3 < u.n) {
+                term3 = select(0.0, x_short_edge[i3 * u.d + j], ids_short[i3] == u32(i32(k)));
+            }
+            y_sum += term + term1 + (term2 + term3);
+        }
+    }
+    partial_finish[lane] = y_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.d) {
+        y[k * u.d + j_] = y[k * u.d + j_] + partial_finish[lane];
     }
 }
 

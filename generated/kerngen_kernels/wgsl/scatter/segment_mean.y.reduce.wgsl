@@ -60,8 +60,55 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-@group(0) @binding(2) var<storage, read> count: array<i32>;
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<storage, read> count: array<i32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.d + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.segments_length * blocks) {
+        return;
+    }
+    let across = min((u.d + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let s = group / blocks;
+    let j = group % blocks * 64u + lane % across * 4u;
+    var y_sum = vec4f(0.0);
+    if (j < u.d && slice < slices) {
+        for (var i = slice; i < u.n; i += slices * 2u) {
+            let i1 = i + slices;
+            let term = select(vec4f(0.0), x[(i * u.d + j) >> 2u], segment[i] == u32(i32(s)));
+            var term1 = vec4f(0.0);
+            if (i1 < u.n) {
+                term1 = select(vec4f(0.0), x[(i1 * u.d + j) >> 2u], segment[i1] == u32(i32(s)));
+            }
+            y_sum += term + term1;
+        }
+    }
+    partial[lane] = y_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.d) {
+        y[s * u.d + j_] = partial[lane >> 2u][lane & 3u] / f32(max(count[s], 1));
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> y_finish: array<f32>;
+@group(0) @binding(2) var<storage, read> count_finish: array<i32>;
 @group(0) @binding(3) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -113,11 +160,66 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.segments_length * u.d) {
-        y[s * u.d + j] = partial_finish[lane] / f32(max(count[s], 1));
+        y_finish[s * u.d + j] = partial_finish[lane] / f32(max(count_finish[s], 1));
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.d + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.segments_length * blocks) {
+        return;
+    }
+    let across = min(u.d, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let s = group / blocks;
+    let j = group % blocks * 64u + lane % across;
+    var y_sum = 0.0;
+    if (j < u.d && slice < slices) {
+        for (var i = slice; i < u.n; i += slices * 4u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let term = select(0.0, x_short_edge[i * u.d + j], segment[i] == u32(i32(s)));
+            var term1 = 0.0;
+            if (i1 < u.n) {
+                term1 = select(0.0, x_short_edge[i1 * u.d + j], segment[i1] == u32(i32(s)));
+            }
+            var term2 = 0.0;
+            if (i2 < u.n) {
+                term2 = select(0.0, x_short_edge[i2 * u.d + j], segment[i2] == u32(i32(s)));
+            }
+            var term3 = 0.0;
+            if (i3 < u.n) {
+                term3 = select(0.0, x_short_edge[i3 * u.d + j], segment[i3] == u32(i32(s)));
+            }
+            y_sum += term + term1 + (term2 + term3);
+        }
+    }
+    partial_finish[lane] = y_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.d) {
+        y[s * u.d + j_] = partial_finish[lane] / f32(max(count[s], 1));
+    }
+}
+
 @group(0) @binding(3) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup.
@@ -145,18 +247,18 @@ fn edge(
             let i1 = i + slices;
             let i2 = i + slices * 2u;
             let i3 = i + slices * 3u;
-            let term = select(0.0, x_edge[i * u.d + j], segment[i] == u32(i32(s)));
+            let term = select(0.0, x_short_edge[i * u.d + j], segment[i] == u32(i32(s)));
             var term1 = 0.0;
             if (i1 < u.n) {
-                term1 = select(0.0, x_edge[i1 * u.d + j], segment[i1] == u32(i32(s)));
+                term1 = select(0.0, x_short_edge[i1 * u.d + j], segment[i1] == u32(i32(s)));
             }
             var term2 = 0.0;
             if (i2 < u.n) {
-                term2 = select(0.0, x_edge[i2 * u.d + j], segment[i2] == u32(i32(s)));
+                term2 = select(0.0, x_short_edge[i2 * u.d + j], segment[i2] == u32(i32(s)));
             }
             var term3 = 0.0;
             if (i3 < u.n) {
-                term3 = select(0.0, x_edge[i3 * u.d + j], segment[i3] == u32(i32(s)));
+                term3 = select(0.0, x_short_edge[i3 * u.d + j], segment[i3] == u32(i32(s)));
             }
             y_sum += term + term1 + (term2 + term3);
         }

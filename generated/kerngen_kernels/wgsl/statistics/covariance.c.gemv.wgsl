@@ -68,9 +68,113 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> c: array<f32>;
+@group(0) @binding(1) var<storage, read_write> c: array<vec4f>;
+@group(0) @binding(2) var<storage, read> d_short: array<vec4f>;
+
+// 64 columns per workgroup, in 16 slices.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.n * column_blocks) {
+        return;
+    }
+    let slice = lane >> 4u;
+    let p = group / column_blocks;
+    let q = group % column_blocks * 64u + (lane & 15u) * 4u;
+    var c_sum = vec4f(0.0);
+    let in_fours = (u.m >> 2u) * 4u;
+    if (q < u.n) {
+        for (var i = slice * 4u; i < in_fours; i += 64u) {
+            let right_0 = d_short[i * (u.n >> 2u) + (q >> 2u)];
+            let right_1 = d_short[(i + 1u) * (u.n >> 2u) + (q >> 2u)];
+            let right_2 = d_short[(i + 2u) * (u.n >> 2u) + (q >> 2u)];
+            let right_3 = d_short[(i + 3u) * (u.n >> 2u) + (q >> 2u)];
+            let d_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let d_at_ = d_at.x * u.n + p;
+            let d_at_2 = d_at.y * u.n + p;
+            let d_at_3 = d_at.z * u.n + p;
+            let d_at_4 = d_at.w * u.n + p;
+            let left = vec4f(d_short[d_at_ >> 2u][d_at_ & 3u], d_short[d_at_2 >> 2u][d_at_2 & 3u], d_short[d_at_3 >> 2u][d_at_3 & 3u], d_short[d_at_4 >> 2u][d_at_4 & 3u]);
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+        for (var i = in_fours + slice; i < u.m; i += 16u) {
+            let right = d_short[i * (u.n >> 2u) + (q >> 2u)];
+            let d_at_5 = i * u.n + p;
+            c_sum += d_short[d_at_5 >> 2u][d_at_5 & 3u] * right;
+        }
+    }
+    partial[lane] = c_sum;
+    workgroupBarrier();
+    if (slice < 1u && q < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        c[(p * u.n + q) >> 2u] = joined / u.divisor;
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> c_short_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> d_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup, in 4 slices.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.n * column_blocks) {
+        return;
+    }
+    let slice = lane >> 6u;
+    let p = group / column_blocks;
+    let q = group % column_blocks * 64u + (lane & 63u);
+    var c_sum = 0.0;
+    let in_fours = (u.m >> 2u) * 4u;
+    if (q < u.n) {
+        for (var i = slice * 4u; i < in_fours; i += 16u) {
+            let right_0 = d_short_edge[i * u.n + q];
+            let right_1 = d_short_edge[(i + 1u) * u.n + q];
+            let right_2 = d_short_edge[(i + 2u) * u.n + q];
+            let right_3 = d_short_edge[(i + 3u) * u.n + q];
+            let d_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let left = vec4f(d_short_edge[d_at.x * u.n + p], d_short_edge[d_at.y * u.n + p], d_short_edge[d_at.z * u.n + p], d_short_edge[d_at.w * u.n + p]);
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+        for (var i = in_fours + slice; i < u.m; i += 4u) {
+            let right = d_short_edge[i * u.n + q];
+            c_sum += d_short_edge[i * u.n + p] * right;
+        }
+    }
+    partial_short_edge[lane] = c_sum;
+    workgroupBarrier();
+    if (slice < 1u && q < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        c_short_edge[p * u.n + q] = joined / u.divisor;
+    }
+}
+
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 @compute @workgroup_size(256)
@@ -109,17 +213,17 @@ fn finish(
             total += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = total;
+    partial_short_edge[lane] = total;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.n * u.n) {
-        c[p * u.n + q] = partial_finish[lane] / u.divisor;
+        c_short_edge[p * u.n + q] = partial_short_edge[lane] / u.divisor;
     }
 }
 
@@ -163,13 +267,13 @@ fn edge(
             c_sum += d_edge[i * u.n + p] * right;
         }
     }
-    partial_finish[lane] = c_sum;
+    partial_short_edge[lane] = c_sum;
     workgroupBarrier();
     if (slice < 1u && q < u.n) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_finish[own + other * 64u] + partial_finish[own + (other + 1u) * 64u] + (partial_finish[own + (other + 2u) * 64u] + partial_finish[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         parts_edge[(p * count + part) * u.n + q] = joined;
     }

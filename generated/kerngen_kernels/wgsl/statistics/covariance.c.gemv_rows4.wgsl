@@ -117,7 +117,195 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> c: array<f32>;
+@group(0) @binding(1) var<storage, read_write> c: array<vec4f>;
+@group(0) @binding(2) var<storage, read> d_short: array<vec4f>;
+
+// 64 columns per workgroup, in 16 slices, 4 rows at once.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.n + 3u) >> 2u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 4u;
+    let p_1 = min(first + 1u, u.n - 1u);
+    let p_2 = min(first + 2u, u.n - 1u);
+    let p_3 = min(first + 3u, u.n - 1u);
+    let slice = lane >> 4u;
+    let q = group / blocks % column_blocks * 64u + (lane & 15u) * 4u;
+    var c_sum_0 = vec4f(0.0);
+    var c_sum_1 = vec4f(0.0);
+    var c_sum_2 = vec4f(0.0);
+    var c_sum_3 = vec4f(0.0);
+    let in_fours = (u.m >> 2u) * 4u;
+    if (q < u.n) {
+        for (var i = slice * 4u; i < in_fours; i += 64u) {
+            let right_0 = d_short[i * (u.n >> 2u) + (q >> 2u)];
+            let right_1 = d_short[(i + 1u) * (u.n >> 2u) + (q >> 2u)];
+            let right_2 = d_short[(i + 2u) * (u.n >> 2u) + (q >> 2u)];
+            let right_3 = d_short[(i + 3u) * (u.n >> 2u) + (q >> 2u)];
+            let d_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let d_at_ = d_at.x * u.n + first;
+            let d_at_2 = d_at.y * u.n + first;
+            let d_at_3 = d_at.z * u.n + first;
+            let d_at_4 = d_at.w * u.n + first;
+            let d_at_5 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let d_at_6 = d_at_5.x * u.n + p_1;
+            let d_at_7 = d_at_5.y * u.n + p_1;
+            let d_at_8 = d_at_5.z * u.n + p_1;
+            let d_at_9 = d_at_5.w * u.n + p_1;
+            let d_at_10 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let d_at_11 = d_at_10.x * u.n + p_2;
+            let d_at_12 = d_at_10.y * u.n + p_2;
+            let d_at_13 = d_at_10.z * u.n + p_2;
+            let d_at_14 = d_at_10.w * u.n + p_2;
+            let d_at_15 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let d_at_16 = d_at_15.x * u.n + p_3;
+            let d_at_17 = d_at_15.y * u.n + p_3;
+            let d_at_18 = d_at_15.z * u.n + p_3;
+            let d_at_19 = d_at_15.w * u.n + p_3;
+            let left_0 = vec4f(d_short[d_at_ >> 2u][d_at_ & 3u], d_short[d_at_2 >> 2u][d_at_2 & 3u], d_short[d_at_3 >> 2u][d_at_3 & 3u], d_short[d_at_4 >> 2u][d_at_4 & 3u]);
+            let left_1 = vec4f(d_short[d_at_6 >> 2u][d_at_6 & 3u], d_short[d_at_7 >> 2u][d_at_7 & 3u], d_short[d_at_8 >> 2u][d_at_8 & 3u], d_short[d_at_9 >> 2u][d_at_9 & 3u]);
+            let left_2 = vec4f(d_short[d_at_11 >> 2u][d_at_11 & 3u], d_short[d_at_12 >> 2u][d_at_12 & 3u], d_short[d_at_13 >> 2u][d_at_13 & 3u], d_short[d_at_14 >> 2u][d_at_14 & 3u]);
+            let left_3 = vec4f(d_short[d_at_16 >> 2u][d_at_16 & 3u], d_short[d_at_17 >> 2u][d_at_17 & 3u], d_short[d_at_18 >> 2u][d_at_18 & 3u], d_short[d_at_19 >> 2u][d_at_19 & 3u]);
+            c_sum_0 += left_0.x * right_0;
+            c_sum_0 += left_0.y * right_1;
+            c_sum_0 += left_0.z * right_2;
+            c_sum_0 += left_0.w * right_3;
+            c_sum_1 += left_1.x * right_0;
+            c_sum_1 += left_1.y * right_1;
+            c_sum_1 += left_1.z * right_2;
+            c_sum_1 += left_1.w * right_3;
+            c_sum_2 += left_2.x * right_0;
+            c_sum_2 += left_2.y * right_1;
+            c_sum_2 += left_2.z * right_2;
+            c_sum_2 += left_2.w * right_3;
+            c_sum_3 += left_3.x * right_0;
+            c_sum_3 += left_3.y * right_1;
+            c_sum_3 += left_3.z * right_2;
+            c_sum_3 += left_3.w * right_3;
+        }
+        for (var i = in_fours + slice; i < u.m; i += 16u) {
+            let right = d_short[i * (u.n >> 2u) + (q >> 2u)];
+            let d_at_20 = i * u.n + first;
+            let d_at_21 = i * u.n + p_1;
+            let d_at_22 = i * u.n + p_2;
+            let d_at_23 = i * u.n + p_3;
+            c_sum_0 += d_short[d_at_20 >> 2u][d_at_20 & 3u] * right;
+            c_sum_1 += d_short[d_at_21 >> 2u][d_at_21 & 3u] * right;
+            c_sum_2 += d_short[d_at_22 >> 2u][d_at_22 & 3u] * right;
+            c_sum_3 += d_short[d_at_23 >> 2u][d_at_23 & 3u] * right;
+        }
+    }
+    partial[lane] = c_sum_0;
+    partial[lane + 256u] = c_sum_1;
+    partial[lane + 512u] = c_sum_2;
+    partial[lane + 768u] = c_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && q < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        let p = first + slice;
+        if (p < u.n) {
+            c[(p * u.n + q) >> 2u] = joined / u.divisor;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> c_short_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> d_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 1024>;
+
+// 64 columns per workgroup, in 4 slices, 4 rows at once.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.n + 3u) >> 2u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 4u;
+    let p_1 = min(first + 1u, u.n - 1u);
+    let p_2 = min(first + 2u, u.n - 1u);
+    let p_3 = min(first + 3u, u.n - 1u);
+    let slice = lane >> 6u;
+    let q = group / blocks % column_blocks * 64u + (lane & 63u);
+    var c_sum_0 = 0.0;
+    var c_sum_1 = 0.0;
+    var c_sum_2 = 0.0;
+    var c_sum_3 = 0.0;
+    let in_fours = (u.m >> 2u) * 4u;
+    if (q < u.n) {
+        for (var i = slice * 4u; i < in_fours; i += 16u) {
+            let right_0 = d_short_edge[i * u.n + q];
+            let right_1 = d_short_edge[(i + 1u) * u.n + q];
+            let right_2 = d_short_edge[(i + 2u) * u.n + q];
+            let right_3 = d_short_edge[(i + 3u) * u.n + q];
+            let d_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let d_at_ = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let d_at_2 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let d_at_3 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let left_0 = vec4f(d_short_edge[d_at.x * u.n + first], d_short_edge[d_at.y * u.n + first], d_short_edge[d_at.z * u.n + first], d_short_edge[d_at.w * u.n + first]);
+            let left_1 = vec4f(d_short_edge[d_at_.x * u.n + p_1], d_short_edge[d_at_.y * u.n + p_1], d_short_edge[d_at_.z * u.n + p_1], d_short_edge[d_at_.w * u.n + p_1]);
+            let left_2 = vec4f(d_short_edge[d_at_2.x * u.n + p_2], d_short_edge[d_at_2.y * u.n + p_2], d_short_edge[d_at_2.z * u.n + p_2], d_short_edge[d_at_2.w * u.n + p_2]);
+            let left_3 = vec4f(d_short_edge[d_at_3.x * u.n + p_3], d_short_edge[d_at_3.y * u.n + p_3], d_short_edge[d_at_3.z * u.n + p_3], d_short_edge[d_at_3.w * u.n + p_3]);
+            c_sum_0 += left_0.x * right_0;
+            c_sum_0 += left_0.y * right_1;
+            c_sum_0 += left_0.z * right_2;
+            c_sum_0 += left_0.w * right_3;
+            c_sum_1 += left_1.x * right_0;
+            c_sum_1 += left_1.y * right_1;
+            c_sum_1 += left_1.z * right_2;
+            c_sum_1 += left_1.w * right_3;
+            c_sum_2 += left_2.x * right_0;
+            c_sum_2 += left_2.y * right_1;
+            c_sum_2 += left_2.z * right_2;
+            c_sum_2 += left_2.w * right_3;
+            c_sum_3 += left_3.x * right_0;
+            c_sum_3 += left_3.y * right_1;
+            c_sum_3 += left_3.z * right_2;
+            c_sum_3 += left_3.w * right_3;
+        }
+        for (var i = in_fours + slice; i < u.m; i += 4u) {
+            let right = d_short_edge[i * u.n + q];
+            c_sum_0 += d_short_edge[i * u.n + first] * right;
+            c_sum_1 += d_short_edge[i * u.n + p_1] * right;
+            c_sum_2 += d_short_edge[i * u.n + p_2] * right;
+            c_sum_3 += d_short_edge[i * u.n + p_3] * right;
+        }
+    }
+    partial_short_edge[lane] = c_sum_0;
+    partial_short_edge[lane + 256u] = c_sum_1;
+    partial_short_edge[lane + 512u] = c_sum_2;
+    partial_short_edge[lane + 768u] = c_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && q < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
+        }
+        let p = first + slice;
+        if (p < u.n) {
+            c_short_edge[p * u.n + q] = joined / u.divisor;
+        }
+    }
+}
+
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -168,13 +356,12 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.n * u.n) {
-        c[p * u.n + q] = partial_finish[lane] / u.divisor;
+        c_short_edge[p * u.n + q] = partial_finish[lane] / u.divisor;
     }
 }
 
 @group(0) @binding(1) var<storage, read> d_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> parts_edge: array<f32>;
-var<workgroup> partial_edge: array<f32, 1024>;
 
 // First of two dispatches: a part of 64 columns per workgroup, in 4 slices, 4 rows at once.
 @compute @workgroup_size(256)
@@ -241,16 +428,16 @@ fn edge(
             c_sum_3 += d_edge[i * u.n + p_3] * right;
         }
     }
-    partial_edge[lane] = c_sum_0;
-    partial_edge[lane + 256u] = c_sum_1;
-    partial_edge[lane + 512u] = c_sum_2;
-    partial_edge[lane + 768u] = c_sum_3;
+    partial_short_edge[lane] = c_sum_0;
+    partial_short_edge[lane + 256u] = c_sum_1;
+    partial_short_edge[lane + 512u] = c_sum_2;
+    partial_short_edge[lane + 768u] = c_sum_3;
     workgroupBarrier();
     if (slice < 4u && q < u.n) {
         let own = slice * 256u + (lane & 63u);
         var joined = 0.0;
         for (var other = 0u; other < 4u; other += 4u) {
-            joined += partial_edge[own + other * 64u] + partial_edge[own + (other + 1u) * 64u] + (partial_edge[own + (other + 2u) * 64u] + partial_edge[own + (other + 3u) * 64u]);
+            joined += partial_short_edge[own + other * 64u] + partial_short_edge[own + (other + 1u) * 64u] + (partial_short_edge[own + (other + 2u) * 64u] + partial_short_edge[own + (other + 3u) * 64u]);
         }
         let p = first + slice;
         if (p < u.n) {

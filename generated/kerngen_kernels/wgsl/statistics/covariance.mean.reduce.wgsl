@@ -68,7 +68,62 @@ fn main(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> mean: array<f32>;
+@group(0) @binding(2) var<storage, read_write> mean: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.n + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= blocks) {
+        return;
+    }
+    let across = min((u.n + 3u) >> 2u, 16u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let j = group % blocks * 64u + lane % across * 4u;
+    var mean_sum = vec4f(0.0);
+    if (j < u.n && slice < slices) {
+        for (var i = slice; i < u.m; i += slices * 4u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let term = x[(i * u.n + j) >> 2u];
+            var term1 = vec4f(0.0);
+            if (i1 < u.m) {
+                term1 = x[(i1 * u.n + j) >> 2u];
+            }
+            var term2 = vec4f(0.0);
+            if (i2 < u.m) {
+                term2 = x[(i2 * u.n + j) >> 2u];
+            }
+            var term3 = vec4f(0.0);
+            if (i3 < u.m) {
+                term3 = x[(i3 * u.n + j) >> 2u];
+            }
+            mean_sum += term + term1 + (term2 + term3);
+        }
+    }
+    partial[lane] = mean_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial[lane] = partial[lane] + partial[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.n) {
+        mean[j_] = partial[lane >> 2u][lane & 3u] / f32(i32(u.m));
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> mean_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
 var<workgroup> partial_finish: array<f32, 256>;
 
@@ -118,11 +173,85 @@ fn finish(
         workgroupBarrier();
     }
     if (slice == 0u && element < u.n) {
-        mean[element] = partial_finish[lane] / f32(i32(u.m));
+        mean_finish[element] = partial_finish[lane] / f32(i32(u.m));
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.n + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= blocks) {
+        return;
+    }
+    let across = min(u.n, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let j = group % blocks * 64u + lane % across;
+    var mean_sum = 0.0;
+    if (j < u.n && slice < slices) {
+        for (var i = slice; i < u.m; i += slices * 8u) {
+            let i1 = i + slices;
+            let i2 = i + slices * 2u;
+            let i3 = i + slices * 3u;
+            let i4 = i + slices * 4u;
+            let i5 = i + slices * 5u;
+            let i6 = i + slices * 6u;
+            let i7 = i + slices * 7u;
+            let term = x_short_edge[i * u.n + j];
+            var term1 = 0.0;
+            if (i1 < u.m) {
+                term1 = x_short_edge[i1 * u.n + j];
+            }
+            var term2 = 0.0;
+            if (i2 < u.m) {
+                term2 = x_short_edge[i2 * u.n + j];
+            }
+            var term3 = 0.0;
+            if (i3 < u.m) {
+                term3 = x_short_edge[i3 * u.n + j];
+            }
+            var term4 = 0.0;
+            if (i4 < u.m) {
+                term4 = x_short_edge[i4 * u.n + j];
+            }
+            var term5 = 0.0;
+            if (i5 < u.m) {
+                term5 = x_short_edge[i5 * u.n + j];
+            }
+            var term6 = 0.0;
+            if (i6 < u.m) {
+                term6 = x_short_edge[i6 * u.n + j];
+            }
+            var term7 = 0.0;
+            if (i7 < u.m) {
+                term7 = x_short_edge[i7 * u.n + j];
+            }
+            mean_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
+        }
+    }
+    partial_finish[lane] = mean_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.n) {
+        mean[j_] = partial_finish[lane] / f32(i32(u.m));
+    }
+}
+
 @group(0) @binding(2) var<storage, read_write> parts_edge: array<f32>;
 
 // First of two dispatches: a part of 64 columns per workgroup.
@@ -153,34 +282,34 @@ fn edge(
             let i5 = i + slices * 5u;
             let i6 = i + slices * 6u;
             let i7 = i + slices * 7u;
-            let term = x_edge[i * u.n + j];
+            let term = x_short_edge[i * u.n + j];
             var term1 = 0.0;
             if (i1 < u.m) {
-                term1 = x_edge[i1 * u.n + j];
+                term1 = x_short_edge[i1 * u.n + j];
             }
             var term2 = 0.0;
             if (i2 < u.m) {
-                term2 = x_edge[i2 * u.n + j];
+                term2 = x_short_edge[i2 * u.n + j];
             }
             var term3 = 0.0;
             if (i3 < u.m) {
-                term3 = x_edge[i3 * u.n + j];
+                term3 = x_short_edge[i3 * u.n + j];
             }
             var term4 = 0.0;
             if (i4 < u.m) {
-                term4 = x_edge[i4 * u.n + j];
+                term4 = x_short_edge[i4 * u.n + j];
             }
             var term5 = 0.0;
             if (i5 < u.m) {
-                term5 = x_edge[i5 * u.n + j];
+                term5 = x_short_edge[i5 * u.n + j];
             }
             var term6 = 0.0;
             if (i6 < u.m) {
-                term6 = x_edge[i6 * u.n + j];
+                term6 = x_short_edge[i6 * u.n + j];
             }
             var term7 = 0.0;
             if (i7 < u.m) {
-                term7 = x_edge[i7 * u.n + j];
+                term7 = x_short_edge[i7 * u.n + j];
             }
             mean_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
         }
