@@ -16,7 +16,7 @@ Where the last cases of a choice meet before the others do, they are a sequence 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -25,7 +25,7 @@ from typing import TypeAlias, final
 from kerngen.ir.sizes import Condition
 from kerngen.ir.strategies import OPTIONS
 from kerngen.plan.facts import Facts
-from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of
+from kerngen.plan.size import ALWAYS, NEVER, Guard, all_follow, all_of, parts_of
 from kerngen.plan.tree import NOTHING, Needs
 from kerngen.schedule.candidates import Candidate, Candidates
 from kerngen.schedule.choice import ScheduleChoice
@@ -47,29 +47,24 @@ class _Known:
 
     - `holding`: the guards of the cases that ran
     - `adapter`: what those need of the adapter, which it therefore has
-    - `passed`: the guards of the cases that were passed over, each with the needs of its cases:
-      of each case, the guard does not hold, or the adapter lacks what it needs
+    - `passed`: the parts of the guards of the cases that were passed over, each with the
+      needs of its case: the guard does not hold, or the adapter lacks what the case needs
 
     With it, cases that can't run are left out of the tree.
     """
 
     holding: frozenset[Guard] = frozenset()
     adapter: Needs = EVERYWHERE
-    passed: Mapping[Guard, tuple[Needs, ...]] = field(
-        default_factory=dict[Guard, tuple[Needs, ...]]
-    )
+    passed: tuple[tuple[frozenset[Guard], Needs], ...] = ()
 
-    def excludes(self, guard: Guard, needs: Needs) -> bool:
-        """Whether a case can't run here, as one that asks for no more was passed over.
+    def lacking(self, guard: Guard) -> tuple[Needs, ...]:
+        """Return the needs of which the adapter lacks something, where a guard holds.
 
-        Where `m == 1` was passed over, `m == 1 and n < 16` can't run, either.
+        A case that has one of them can't run: where `m == 1` was passed over, a case that asks
+        for `m == 1 and n < 16`, and needs no less, can't, either.
         """
-        wider = (
-            lacking
-            for asked, lacking in self.passed.items()
-            if all_of(guard, asked) == guard
-        )
-        return any(n.within(needs) for n in chain.from_iterable(wider))
+        given = parts_of(guard)
+        return tuple(needs for asked, needs in self.passed if all_follow(asked, given))
 
     def running(self, guard: Guard, needs: Needs) -> _Known:
         """Return the knowledge where a case with this guard and these needs runs."""
@@ -79,8 +74,7 @@ class _Known:
     def passing(self, guard: Guard, needs: Needs) -> _Known:
         """Return the knowledge where a case with this guard and these needs was passed over."""
         asked = NOTHING if needs.within(self.adapter) else needs
-        together = (*self.passed.get(guard, ()), asked)
-        return replace(self, passed={**self.passed, guard: together})
+        return replace(self, passed=(*self.passed, (parts_of(guard), asked)))
 
 
 _Key: TypeAlias = tuple[str, Hashable, tuple[str, ...]]
@@ -171,11 +165,12 @@ class Scheduler:
         for rank, candidate in enumerate(self.candidates.of(number)):
             guard, test = candidate.guard, candidate.test
             # Tested before the candidate is lowered, and again with the needs of its shaders.
-            if known.excludes(test, NOTHING):
+            lacking = known.lacking(test)
+            if any(each.within(NOTHING) for each in lacking):
                 continue
             schedule = self._lowered(number, candidate)
             needs, after = schedule.needs, number + len(schedule.stages)
-            if known.excludes(test, needs):
+            if any(each.within(needs) for each in lacking):
                 continue
             if test in known.holding:
                 guard, test = None, ALWAYS
