@@ -33,8 +33,11 @@ from .ranks import (
     loss_of,
 )
 
-SHORT = 0.4
-"""Seconds until a rank gives up, in tests where it does."""
+SHORT = 1.5
+"""Seconds until a rank gives up, in tests where it does.
+
+On a busy machine a rank may come tenths of a second late.
+"""
 
 
 def open_context() -> gpu.Context:
@@ -390,7 +393,7 @@ GONE = r"before step \d on rank 0 of 2: .* Rank 1 has not come to it\. Start all
     ("fault", "on_0", "on_1"),
     [
         (change_a_shape, GONE, "'resize' changed an array of shape"),
-        (return_late, GONE, r"'wait' did not return within 0\.4 s"),
+        (return_late, GONE, rf"'wait' did not return within {SHORT} s"),
         (never_come, GONE, "no more data"),
         (hang, GONE, "raised BrokenBarrierError"),
         (load_another_layout, GONE, "'parameters.out.bias'"),
