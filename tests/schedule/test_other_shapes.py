@@ -231,3 +231,36 @@ def test_columns_of_one_part_take_one_dispatch(ctx: Context, name: str) -> None:
             np.testing.assert_array_equal(y, expected)
             (choice,) = ctx.choices(function, b=2, m=m, n=n)
             assert len(choice.shaders) == (1 if m <= most else 2)
+
+
+CHANGED = """
+kernel at(mut y: f32[b, n], x: f32[m, n], r: i32) {
+    y[r, j] = sum[i] x[i, j] * y[r, j];
+}
+kernel own(mut y: f32[n], x: f32[m, n]) { y[j] = sum[i] x[i, j] * y[j]; }
+kernel half(mut y: f16[n], x: f32[m, n]) { y[j] = y[j] + (sum[i] x[i, j] * y[j]); }
+schedule at, own, half { reduce }
+"""
+
+
+@pytest.mark.parametrize("sizes", [(3, 8), (3, 7), (200, 128), (300, 64)])
+def test_columns_that_change_what_they_read(
+    ctx: Context, sizes: tuple[int, int]
+) -> None:
+    """Each lane writes its own element, also where four were read as a vector."""
+    m, n = sizes
+    draw = Inputs(8)
+    x, y, three = draw.f32(m, n) / 8, draw.f32(n), draw.f32(3, n)
+    with built_module(CHANGED) as module:
+        at = ctx.tensor(three, f32)
+        module.at(at, ctx.tensor(x, f32), r=1)
+        expected = three.copy()
+        expected[1] *= x.sum(0)
+        np.testing.assert_array_equal(at.numpy(), expected)
+        own = ctx.tensor(y, f32)
+        module.own(own, ctx.tensor(x, f32))
+        np.testing.assert_array_equal(own.numpy(), y * x.sum(0))
+        half = ctx.tensor(y.astype(np.float16), gpu.f16)
+        module.half(half, ctx.tensor(x, f32))
+        found = half.numpy().astype(np.float32)
+        np.testing.assert_allclose(found, y + y * x.sum(0), rtol=2e-3)

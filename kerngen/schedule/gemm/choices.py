@@ -105,7 +105,8 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     if len(task.domain) == 2:  # Points, as a rule: heads of attention have more terms.
         fewest = all_of(compare("<", terms, FEWEST_TERMS), many)
         yield ScheduleChoice("generic", f"below {FEWEST_TERMS} terms", fewest)
-        yield from skinny_choices(task, reason)
+        if not found.is_bounded:
+            yield from skinny_choices(task, reason)
     else:
         small = all_of(
             compare("<=", rows * columns, SMALL_RESULT),

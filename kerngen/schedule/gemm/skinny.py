@@ -12,28 +12,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
+from kerngen.ir.analysis.reads import loads
 from kerngen.plan.size import Guard, Size, all_of, any_of, compare
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Options, Task
 
-SKINNY: Final = 32
+SHORT: Final = 32
 MANY: Final = 2**15
 LONG: Final = 256
+MOST_TERMS: Final = 512
 """A product is skinny with a side of up to 32, if the other has 32,768 or more, or if that of
-several matrices has 256 or more, and 32,768 in all..."""
+several matrices has 256 or more, and 32,768 in all; of more than 512 terms, tiles share them..."""
 
-SKINNY_OF_FEW: Final = 64
-FEW_TERMS: Final = 32
+SHORT_OF_SHALLOW: Final = 64
+SHALLOW: Final = 32
 MANY_RESULTS: Final = 2**18
 """... and with a side of up to 64, if there are up to 32 terms, and 2^18 results or more."""
 
-FEWEST_TERMS: Final = 8
-FEWER_TERMS: Final = 15
-SKINNIEST: Final = 16
-"""Tiles of 8 terms at a time, and 16 of the short side, are for up to 8 terms, or up to 15 if the
-short side has up to 16."""
+SHALLOW_TILE: Final = 8
+BELOW_DEEP_TILE: Final = 15
+LOW: Final = 16
+"""Tiles of 8 terms, with 16 of the short side, are for up to 8 terms, or for up to 15 if the short
+side has up to 16."""
 
 
 @final
@@ -53,16 +55,17 @@ WIDE: Final = SkinnyTiles(
     {"tile": (16, 128, 8), "micro": (4, 4)},
     {"tile": (32, 128, 16), "micro": (4, 8)},
 )
-"""Times on an H200, in us, each beside that of the fastest tiles of `PRODUCT_TILES`.
+"""Times on an H200, in us, beside those of tiles of 64 x 64 x 8 for up to 32 terms, and of the
+fastest of `PRODUCT_TILES` for more:
 
 | product | few | others | those |
 | --- | --- | --- | --- |
-| 100,000 x 8 by 16, `nn` | 12 | 21 | 33 |
-| 100,000 x 16 by 16, `nt` | 22 | 23 | 34 |
-| 100,000 x 64 by 10, `tn` | 68 | 87 | 117 |
-| 100,000 x 32 by 32, `nt` | 56 | 35 | 52 |
+| 100,000 x 8 by 16, `nn` | 12 | 21 | 20 |
+| 100,000 x 16 by 16, `nt` | 22 | 23 | 37 |
+| 100,000 x 64 by 10, `tn` | 74 | 98 | 135 |
+| 100,000 x 32 by 32, `nt` | 56 | 35 | 61 |
 | 50,000 x 256 by 10, `nn` | 49 | 31 | 36 |
-| 16 x 8 by 100,000, `nn` | 11 | 20 | 27 |
+| 16 x 8 by 100,000, `nn` | 11 | 20 | 19 |
 | 32 x 32 by 100,000, `nt` | 81 | 51 | 90 |
 """
 
@@ -70,11 +73,16 @@ WIDE: Final = SkinnyTiles(
 def skinny_choices(task: Task, reason: str) -> Iterator[ScheduleChoice]:
     """Yield the schedules of a product of matrices whose rows or columns are few.
 
-    There are none for narrow integers: those are weights, with many rows and columns.
+    There are none if the right factor alone has narrow integers: those are weights, with many
+    rows and columns.
     """
-    if any(tensor.narrow for tensor in task.stage.tensors_read):
-        return
     found, _ = product_of(task)
+    left, right = (
+        any(load.tensor.narrow for load in loads(factor))
+        for factor in (found.left, found.right)
+    )
+    if right and not left:
+        return
     rows, columns = map(domain_size, sides_of(task))
     terms, results = domain_size(found.over), domain_size(task.domain)
     for name, tiles, long, short in (
@@ -82,20 +90,22 @@ def skinny_choices(task: Task, reason: str) -> Iterator[ScheduleChoice]:
         ("rows", WIDE, columns, rows),
     ):
         guard = _is_skinny(long, short, terms, results)
-        fewer = all_of(
-            compare("<=", terms, FEWER_TERMS), compare("<=", short, SKINNIEST)
-        )
-        few = all_of(guard, any_of(compare("<=", terms, FEWEST_TERMS), fewer))
+        fewer = all_of(compare("<=", terms, BELOW_DEEP_TILE), compare("<=", short, LOW))
+        few = all_of(guard, any_of(compare("<=", terms, SHALLOW_TILE), fewer))
         why = f"{reason}; there are few {name}"
         yield ScheduleChoice("gemm", f"{why}, and few terms", few, tiles.few)
         yield ScheduleChoice("gemm", why, guard, tiles.others)
 
 
 def _is_skinny(long: Size, short: Size, terms: Size, results: Size) -> Guard:
-    of_any = all_of(compare("<=", short, SKINNY), compare(">=", results, short * MANY))
+    of_any = all_of(
+        compare("<=", short, SHORT),
+        compare("<=", terms, MOST_TERMS),
+        compare(">=", results, short * MANY),
+    )
     of_few = all_of(
-        compare("<=", short, SKINNY_OF_FEW),
-        compare("<=", terms, FEW_TERMS),
+        compare("<=", short, SHORT_OF_SHALLOW),
+        compare("<=", terms, SHALLOW),
         compare(">=", results, MANY_RESULTS),
     )
     return all_of(compare(">=", long, LONG), any_of(of_any, of_few))

@@ -108,7 +108,7 @@ class _Reading:
 def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
     """Yield the variants of a product along the result: vectors first, any size last.
 
-    Where the terms make one part, those for parts that do so have a single dispatch, too.
+    Variants of one dispatch come first, for terms that make one part.
     """
     split, found = _split_of(task, shape), _contraction(task)
     short = ALWAYS if split is None else compare("<=", split.count, 1)

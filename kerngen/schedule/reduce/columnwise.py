@@ -23,6 +23,7 @@ from typing import Final, final
 
 from kerngen.ir.analysis.reads import loads
 from kerngen.ir.nodes import Index, Reduce
+from kerngen.ir.staging.stages import Write
 from kerngen.plan.size import (
     ALWAYS,
     NEVER,
@@ -59,6 +60,7 @@ from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.reduce.rowwise import row_trips
 from kerngen.schedule.sizes import (
     all_divisible,
+    at_most,
     domain_size,
     extent_size,
     loop_trips,
@@ -96,18 +98,24 @@ FINISH_SLICES: Final = 32
 
 
 def lower_columnwise(task: Task) -> Iterator[Variant]:
-    """Yield the variants: one that reads vectors of four columns, and one for any size."""
+    """Yield the variants: by one dispatch where the terms make one part, then by two.
+
+    Of both, one reads vectors of four columns, and one is for any size.
+    """
     column, body = task.domain[-1], (reduction_of(task).body,)
     # Places are found one by one: no vector holds those of four columns.
     finds_place = reduction_of(task).finds_place
     names = set[str]() if finds_place else tensors_in_runs(body, column)
     extents = [column.extent, *last_extents(task.stage, body, names)]
     aligned = all_divisible(extents, LANES) if names else NEVER
-    short = compare("<=", split_of(task).count, 1)
+    short = at_most(reduction_of(task).indices, PART)
+    if short != ALWAYS:
+        short = compare("<=", split_of(task).count, 1)
     if aligned != NEVER:
         yield _short_variant(task, "short", all_of(aligned, short), names)
-        yield _variant(task, "aligned", aligned, names)
     yield _short_variant(task, "short_edge", short, set())
+    if aligned != NEVER:
+        yield _variant(task, "aligned", aligned, names)
     yield _variant(task, "edge", ALWAYS, set())
 
 
@@ -255,7 +263,9 @@ def _first_shader(
     width = LANES if names else 1
     reduce = reduction_of(task)
     *outer, column = task.domain
-    wide = names | {task.scratch_name("parts")} if names else names
+    # What the steps write, they write by single elements; it is read as four of them.
+    written = {s.tensor.name for s in task.stage.steps if isinstance(s, Write)}
+    wide = names | {task.scratch_name("parts")} if names and split else names - written
     shader = ShaderBuilder(task, dict.fromkeys(wide, LANES))
     length = extent_size(column.extent)
     columns = ceil_div(length, COLUMNS)
@@ -303,8 +313,8 @@ def _write_group(
 ) -> tuple[t.Expr, t.Expr]:
     """Write the workgroup's number, and a return if there is no such one.
 
-    The number is outer row, part, block of columns, from high to low; returned are what is
-    left without the last, and the first column of the block.
+    The number is outer row, part, block of columns, from high to low; returned are row and
+    part as one number, and the first column of the block.
     """
     blocks = shader.let(body, "blocks", to_wgsl(columns, shader))
     group = shader.let(body, "group", linear_group(shader))

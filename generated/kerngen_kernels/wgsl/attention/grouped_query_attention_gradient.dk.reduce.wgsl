@@ -126,66 +126,8 @@ fn short(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dk_finish: array<f32>;
-@group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
-
-// Second of two dispatches: the parts together.
-// Also run for grouped_query_attention_backward, stage dk: reduce.
-@compute @workgroup_size(256)
-fn finish(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let terms = 16384u / min(max(u.d, 1u), 64u);
-    let count = min(max((u.s * u.u_range + terms - 1u) / terms, 1u), 512u);
-    let across = 256u / min((count + 3u) >> 2u, 32u);
-    let slices = 256u / across;
-    let slice = lane / across;
-    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
-    let n = element / u.d / u.t / u.r;
-    let g = element / u.d / u.t % u.r;
-    let j = element / u.d % u.t;
-    let p = element % u.d;
-    let first = element / u.d * count * u.d + p;
-    var total_ = 0.0;
-    if (element < u.b * u.r * u.t * u.d && slice < slices) {
-        for (var part = slice; part < count; part += slices * 4u) {
-            let part1 = part + slices;
-            let part2 = part + slices * 2u;
-            let part3 = part + slices * 3u;
-            let term = parts_finish[first + part * u.d];
-            var term1 = 0.0;
-            if (part1 < count) {
-                term1 = parts_finish[first + part1 * u.d];
-            }
-            var term2 = 0.0;
-            if (part2 < count) {
-                term2 = parts_finish[first + part2 * u.d];
-            }
-            var term3 = 0.0;
-            if (part3 < count) {
-                term3 = parts_finish[first + part3 * u.d];
-            }
-            total_ += term + term1 + (term2 + term3);
-        }
-    }
-    partial_finish[lane] = total_;
-    workgroupBarrier();
-    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
-        let half = (held + 1u) >> 1u;
-        if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
-        }
-        workgroupBarrier();
-    }
-    if (slice == 0u && element < u.b * u.r * u.t * u.d) {
-        dk_finish[((n * u.r + g) * u.t + j) * u.d + p] = partial_finish[lane];
-    }
-}
-
 @group(0) @binding(1) var<storage, read> q_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
 
 // 64 columns per workgroup.
 // Also run for grouped_query_attention_backward, stage dk: reduce.
@@ -237,18 +179,76 @@ fn short_edge(
             dk_sum += term_ + term1_ + (term2_ + term3_);
         }
     }
-    partial_finish[lane] = dk_sum;
+    partial_short_edge[lane] = dk_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     let p_ = group % blocks * 64u + lane;
     if (lane < 64u && p_ < u.d) {
-        dk[((n * u.r + g) * u.t + j) * u.d + p_] = partial_finish[lane];
+        dk[((n * u.r + g) * u.t + j) * u.d + p_] = partial_short_edge[lane];
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dk_finish: array<f32>;
+@group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+
+// Second of two dispatches: the parts together.
+// Also run for grouped_query_attention_backward, stage dk: reduce.
+@compute @workgroup_size(256)
+fn finish(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count = min(max((u.s * u.u_range + terms - 1u) / terms, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
+    let n = element / u.d / u.t / u.r;
+    let g = element / u.d / u.t % u.r;
+    let j = element / u.d % u.t;
+    let p = element % u.d;
+    let first = element / u.d * count * u.d + p;
+    var total_ = 0.0;
+    if (element < u.b * u.r * u.t * u.d && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.d];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.d];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.d];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.d];
+            }
+            total_ += term + term1 + (term2 + term3);
+        }
+    }
+    partial_short_edge[lane] = total_;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    if (slice == 0u && element < u.b * u.r * u.t * u.d) {
+        dk_finish[((n * u.r + g) * u.t + j) * u.d + p] = partial_short_edge[lane];
     }
 }
 
@@ -306,16 +306,16 @@ fn edge(
             dk_sum += term_ + term1_ + (term2_ + term3_);
         }
     }
-    partial_finish[lane] = dk_sum;
+    partial_short_edge[lane] = dk_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && p < u.d) {
-        parts_edge[group / blocks * u.d + p] = partial_finish[lane];
+        parts_edge[group / blocks * u.d + p] = partial_short_edge[lane];
     }
 }

@@ -126,66 +126,8 @@ fn short(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dv_finish: array<f32>;
-@group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
-
-// Second of two dispatches: the parts together.
-// Also run for grouped_query_attention_backward, stage dv: reduce.
-@compute @workgroup_size(256)
-fn finish(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let terms = 16384u / min(max(u.e, 1u), 64u);
-    let count = min(max((u.s * u.u_range + terms - 1u) / terms, 1u), 512u);
-    let across = 256u / min((count + 3u) >> 2u, 32u);
-    let slices = 256u / across;
-    let slice = lane / across;
-    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
-    let n = element / u.e / u.t / u.r;
-    let g = element / u.e / u.t % u.r;
-    let j = element / u.e % u.t;
-    let c = element % u.e;
-    let first = element / u.e * count * u.e + c;
-    var total_ = 0.0;
-    if (element < u.b * u.r * u.t * u.e && slice < slices) {
-        for (var part = slice; part < count; part += slices * 4u) {
-            let part1 = part + slices;
-            let part2 = part + slices * 2u;
-            let part3 = part + slices * 3u;
-            let term = parts_finish[first + part * u.e];
-            var term1 = 0.0;
-            if (part1 < count) {
-                term1 = parts_finish[first + part1 * u.e];
-            }
-            var term2 = 0.0;
-            if (part2 < count) {
-                term2 = parts_finish[first + part2 * u.e];
-            }
-            var term3 = 0.0;
-            if (part3 < count) {
-                term3 = parts_finish[first + part3 * u.e];
-            }
-            total_ += term + term1 + (term2 + term3);
-        }
-    }
-    partial_finish[lane] = total_;
-    workgroupBarrier();
-    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
-        let half = (held + 1u) >> 1u;
-        if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
-        }
-        workgroupBarrier();
-    }
-    if (slice == 0u && element < u.b * u.r * u.t * u.e) {
-        dv_finish[((n * u.r + g) * u.t + j) * u.e + c] = partial_finish[lane];
-    }
-}
-
 @group(0) @binding(1) var<storage, read> dy_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
 
 // 64 columns per workgroup.
 // Also run for grouped_query_attention_backward, stage dv: reduce.
@@ -237,18 +179,76 @@ fn short_edge(
             dv_sum += term_ + term1_ + (term2_ + term3_);
         }
     }
-    partial_finish[lane] = dv_sum;
+    partial_short_edge[lane] = dv_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     let c_ = group % blocks * 64u + lane;
     if (lane < 64u && c_ < u.e) {
-        dv[((n * u.r + g) * u.t + j) * u.e + c_] = partial_finish[lane];
+        dv[((n * u.r + g) * u.t + j) * u.e + c_] = partial_short_edge[lane];
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dv_finish: array<f32>;
+@group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+
+// Second of two dispatches: the parts together.
+// Also run for grouped_query_attention_backward, stage dv: reduce.
+@compute @workgroup_size(256)
+fn finish(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let terms = 16384u / min(max(u.e, 1u), 64u);
+    let count = min(max((u.s * u.u_range + terms - 1u) / terms, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
+    let n = element / u.e / u.t / u.r;
+    let g = element / u.e / u.t % u.r;
+    let j = element / u.e % u.t;
+    let c = element % u.e;
+    let first = element / u.e * count * u.e + c;
+    var total_ = 0.0;
+    if (element < u.b * u.r * u.t * u.e && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.e];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.e];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.e];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.e];
+            }
+            total_ += term + term1 + (term2 + term3);
+        }
+    }
+    partial_short_edge[lane] = total_;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    if (slice == 0u && element < u.b * u.r * u.t * u.e) {
+        dv_finish[((n * u.r + g) * u.t + j) * u.e + c] = partial_short_edge[lane];
     }
 }
 
@@ -306,16 +306,16 @@ fn edge(
             dv_sum += term_ + term1_ + (term2_ + term3_);
         }
     }
-    partial_finish[lane] = dv_sum;
+    partial_short_edge[lane] = dv_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && c < u.e) {
-        parts_edge[group / blocks * u.e + c] = partial_finish[lane];
+        parts_edge[group / blocks * u.e + c] = partial_short_edge[lane];
     }
 }

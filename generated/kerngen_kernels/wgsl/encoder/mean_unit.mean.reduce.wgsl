@@ -107,64 +107,8 @@ fn short(
     }
 }
 
-@group(0) @binding(1) var<storage, read> count_finish: array<u32>;
-@group(0) @binding(2) var<storage, read_write> mean_finish: array<f32>;
-@group(0) @binding(3) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
-
-// Second of two dispatches: the parts together.
-@compute @workgroup_size(256)
-fn finish(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let terms = 16384u / min(max(u.d, 1u), 64u);
-    let count_ = min(max((u.s + terms - 1u) / terms, 1u), 512u);
-    let across = 256u / min((count_ + 3u) >> 2u, 32u);
-    let slices = 256u / across;
-    let slice = lane / across;
-    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
-    let n = element / u.d;
-    let j = element % u.d;
-    let first = element / u.d * count_ * u.d + j;
-    var total = 0.0;
-    if (element < u.b * u.d && slice < slices) {
-        for (var part = slice; part < count_; part += slices * 4u) {
-            let part1 = part + slices;
-            let part2 = part + slices * 2u;
-            let part3 = part + slices * 3u;
-            let term = parts_finish[first + part * u.d];
-            var term1 = 0.0;
-            if (part1 < count_) {
-                term1 = parts_finish[first + part1 * u.d];
-            }
-            var term2 = 0.0;
-            if (part2 < count_) {
-                term2 = parts_finish[first + part2 * u.d];
-            }
-            var term3 = 0.0;
-            if (part3 < count_) {
-                term3 = parts_finish[first + part3 * u.d];
-            }
-            total += term + term1 + (term2 + term3);
-        }
-    }
-    partial_finish[lane] = total;
-    workgroupBarrier();
-    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
-        let half = (held + 1u) >> 1u;
-        if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
-        }
-        workgroupBarrier();
-    }
-    if (slice == 0u && element < u.b * u.d) {
-        mean_finish[n * u.d + j] = partial_finish[lane] / f32(count_finish[n]);
-    }
-}
-
 @group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
 
 // 64 columns per workgroup.
 @compute @workgroup_size(256)
@@ -206,18 +150,74 @@ fn short_edge(
             mean_sum += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = mean_sum;
+    partial_short_edge[lane] = mean_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     let j_ = group % blocks * 64u + lane;
     if (lane < 64u && j_ < u.d) {
-        mean[n * u.d + j_] = partial_finish[lane] / f32(count[n]);
+        mean[n * u.d + j_] = partial_short_edge[lane] / f32(count[n]);
+    }
+}
+
+@group(0) @binding(1) var<storage, read> count_finish: array<u32>;
+@group(0) @binding(2) var<storage, read_write> mean_finish: array<f32>;
+@group(0) @binding(3) var<storage, read> parts_finish: array<f32>;
+
+// Second of two dispatches: the parts together.
+@compute @workgroup_size(256)
+fn finish(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count_ = min(max((u.s + terms - 1u) / terms, 1u), 512u);
+    let across = 256u / min((count_ + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
+    let n = element / u.d;
+    let j = element % u.d;
+    let first = element / u.d * count_ * u.d + j;
+    var total = 0.0;
+    if (element < u.b * u.d && slice < slices) {
+        for (var part = slice; part < count_; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.d];
+            var term1 = 0.0;
+            if (part1 < count_) {
+                term1 = parts_finish[first + part1 * u.d];
+            }
+            var term2 = 0.0;
+            if (part2 < count_) {
+                term2 = parts_finish[first + part2 * u.d];
+            }
+            var term3 = 0.0;
+            if (part3 < count_) {
+                term3 = parts_finish[first + part3 * u.d];
+            }
+            total += term + term1 + (term2 + term3);
+        }
+    }
+    partial_short_edge[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    if (slice == 0u && element < u.b * u.d) {
+        mean_finish[n * u.d + j] = partial_short_edge[lane] / f32(count_finish[n]);
     }
 }
 
@@ -265,16 +265,16 @@ fn edge(
             mean_sum += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = mean_sum;
+    partial_short_edge[lane] = mean_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && j < u.d) {
-        parts_edge[group / blocks * u.d + j] = partial_finish[lane];
+        parts_edge[group / blocks * u.d + j] = partial_short_edge[lane];
     }
 }

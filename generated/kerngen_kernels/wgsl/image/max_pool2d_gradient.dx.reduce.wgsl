@@ -133,9 +133,61 @@ fn short(
     }
 }
 
+@group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.w + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= u.b * u.c * u.h * blocks) {
+        return;
+    }
+    let across = min(u.w, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let n = group / blocks / u.h / u.c;
+    let q = group / blocks / u.h % u.c;
+    let i = group / blocks % u.h;
+    let j = group % blocks * 64u + lane % across;
+    var dx_sum = 0.0;
+    if (j < u.w && slice < slices) {
+        for (var term = slice; term < u.size_length * u.size_length; term += slices * 2u) {
+            let term1 = term + slices;
+            let u_ = term / u.size_length;
+            let v = term % u.size_length;
+            let term_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties_short[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_short_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
+            var term1_ = 0.0;
+            if (term1 < u.size_length * u.size_length) {
+                let u_ = term1 / u.size_length;
+                let v = term1 % u.size_length;
+                term1_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties_short[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_short_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
+            }
+            dx_sum += term_ + term1_;
+        }
+    }
+    partial_short_edge[lane] = dx_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.w) {
+        dx[((n * u.c + q) * u.h + i) * u.w + j_] = partial_short_edge[lane];
+    }
+}
+
 @group(0) @binding(1) var<storage, read_write> dx_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 @compute @workgroup_size(256)
@@ -177,69 +229,17 @@ fn finish(
             total += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = total;
+    partial_short_edge[lane] = total;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.b * u.c * u.h * u.w) {
-        dx_finish[((n * u.c + q) * u.h + i) * u.w + j] = partial_finish[lane];
-    }
-}
-
-@group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
-
-// 64 columns per workgroup.
-@compute @workgroup_size(256)
-fn short_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let blocks = (u.w + 63u) >> 6u;
-    let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= u.b * u.c * u.h * blocks) {
-        return;
-    }
-    let across = min(u.w, 64u);
-    let slices = 256u / across;
-    let slice = lane / across;
-    let n = group / blocks / u.h / u.c;
-    let q = group / blocks / u.h % u.c;
-    let i = group / blocks % u.h;
-    let j = group % blocks * 64u + lane % across;
-    var dx_sum = 0.0;
-    if (j < u.w && slice < slices) {
-        for (var term = slice; term < u.size_length * u.size_length; term += slices * 2u) {
-            let term1 = term + slices;
-            let u_ = term / u.size_length;
-            let v = term % u.size_length;
-            let term_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties_short[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_short_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
-            var term1_ = 0.0;
-            if (term1 < u.size_length * u.size_length) {
-                let u_ = term1 / u.size_length;
-                let v = term1 % u.size_length;
-                term1_ = select(0.0, dy[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))] / y_ties_short[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))], remainder(i32(i) + u.edge - i32(u_), u.step) == 0 && (i32(i) + u.edge - i32(u_)) / u.step >= 0 && (i32(i) + u.edge - i32(u_)) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v), u.step) == 0 && (i32(j) + u.edge - i32(v)) / u.step >= 0 && (i32(j) + u.edge - i32(v)) / u.step < i32(u.r) && x_short_edge[((n * u.c + q) * u.h + i) * u.w + j] == y[((n * u.c + q) * u.p + u32(clamp((i32(i) + u.edge - i32(u_)) / u.step, 0, i32(u.p) - 1))) * u.r + u32(clamp((i32(j) + u.edge - i32(v)) / u.step, 0, i32(u.r) - 1))]);
-            }
-            dx_sum += term_ + term1_;
-        }
-    }
-    partial_finish[lane] = dx_sum;
-    workgroupBarrier();
-    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
-        let half = (held + 1u) >> 1u;
-        if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
-        }
-        workgroupBarrier();
-    }
-    let j_ = group % blocks * 64u + lane;
-    if (lane < 64u && j_ < u.w) {
-        dx[((n * u.c + q) * u.h + i) * u.w + j_] = partial_finish[lane];
+        dx_finish[((n * u.c + q) * u.h + i) * u.w + j] = partial_short_edge[lane];
     }
 }
 
@@ -282,16 +282,16 @@ fn edge(
             dx_sum += term_ + term1_;
         }
     }
-    partial_finish[lane] = dx_sum;
+    partial_short_edge[lane] = dx_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && j < u.w) {
-        parts_edge[group / blocks * u.w + j] = partial_finish[lane];
+        parts_edge[group / blocks * u.w + j] = partial_short_edge[lane];
     }
 }

@@ -122,61 +122,8 @@ fn short(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> dbias_finish: array<f32>;
-@group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
-
-// Second of two dispatches: the parts together.
-@compute @workgroup_size(256)
-fn finish(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let terms = 16384u / min(max(u.n, 1u), 64u);
-    let count = min(max((u.m + terms - 1u) / terms, 1u), 512u);
-    let across = 256u / min((count + 3u) >> 2u, 32u);
-    let slices = 256u / across;
-    let slice = lane / across;
-    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
-    let first = element;
-    var total = 0.0;
-    if (element < u.n && slice < slices) {
-        for (var part = slice; part < count; part += slices * 4u) {
-            let part1 = part + slices;
-            let part2 = part + slices * 2u;
-            let part3 = part + slices * 3u;
-            let term = parts_finish[first + part * u.n];
-            var term1 = 0.0;
-            if (part1 < count) {
-                term1 = parts_finish[first + part1 * u.n];
-            }
-            var term2 = 0.0;
-            if (part2 < count) {
-                term2 = parts_finish[first + part2 * u.n];
-            }
-            var term3 = 0.0;
-            if (part3 < count) {
-                term3 = parts_finish[first + part3 * u.n];
-            }
-            total += term + term1 + (term2 + term3);
-        }
-    }
-    partial_finish[lane] = total;
-    workgroupBarrier();
-    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
-        let half = (held + 1u) >> 1u;
-        if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
-        }
-        workgroupBarrier();
-    }
-    if (slice == 0u && element < u.n) {
-        dbias_finish[element] = partial_finish[lane];
-    }
-}
-
 @group(0) @binding(1) var<storage, read> dy_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
 
 // 64 columns per workgroup.
 @compute @workgroup_size(256)
@@ -236,18 +183,71 @@ fn short_edge(
             dbias_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
         }
     }
-    partial_finish[lane] = dbias_sum;
+    partial_short_edge[lane] = dbias_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     let j_ = group % blocks * 64u + lane;
     if (lane < 64u && j_ < u.n) {
-        dbias[j_] = partial_finish[lane];
+        dbias[j_] = partial_short_edge[lane];
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> dbias_finish: array<f32>;
+@group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+
+// Second of two dispatches: the parts together.
+@compute @workgroup_size(256)
+fn finish(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let terms = 16384u / min(max(u.n, 1u), 64u);
+    let count = min(max((u.m + terms - 1u) / terms, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
+    let first = element;
+    var total = 0.0;
+    if (element < u.n && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.n];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.n];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.n];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.n];
+            }
+            total += term + term1 + (term2 + term3);
+        }
+    }
+    partial_short_edge[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    if (slice == 0u && element < u.n) {
+        dbias_finish[element] = partial_short_edge[lane];
     }
 }
 
@@ -313,16 +313,16 @@ fn edge(
             dbias_sum += term + term1 + (term2 + term3) + (term4 + term5 + (term6 + term7));
         }
     }
-    partial_finish[lane] = dbias_sum;
+    partial_short_edge[lane] = dbias_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && j < u.n) {
-        parts_edge[group / blocks * u.n + j] = partial_finish[lane];
+        parts_edge[group / blocks * u.n + j] = partial_short_edge[lane];
     }
 }

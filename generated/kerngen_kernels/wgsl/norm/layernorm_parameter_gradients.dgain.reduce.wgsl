@@ -97,9 +97,55 @@ fn short(
     }
 }
 
+@group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> dy_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
+
+// 64 columns per workgroup.
+@compute @workgroup_size(256)
+fn short_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let blocks = (u.n + 63u) >> 6u;
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= blocks) {
+        return;
+    }
+    let across = min(u.n, 64u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let j = group % blocks * 64u + lane % across;
+    var dgain_sum = 0.0;
+    if (j < u.n && slice < slices) {
+        for (var i = slice; i < u.m; i += slices * 2u) {
+            let i1 = i + slices;
+            let term = dy_short_edge[i * u.n + j] * (x_short_edge[i * u.n + j] - mean_short[i]) * scale_short[i];
+            var term1 = 0.0;
+            if (i1 < u.m) {
+                term1 = dy_short_edge[i1 * u.n + j] * (x_short_edge[i1 * u.n + j] - mean_short[i1]) * scale_short[i1];
+            }
+            dgain_sum += term + term1;
+        }
+    }
+    partial_short_edge[lane] = dgain_sum;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    let j_ = group % blocks * 64u + lane;
+    if (lane < 64u && j_ < u.n) {
+        dgain[j_] = partial_short_edge[lane];
+    }
+}
+
 @group(0) @binding(1) var<storage, read_write> dgain_finish: array<f32>;
 @group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
 // Also run for rmsnorm_gain_gradient, stage dgain: reduce.
@@ -138,63 +184,17 @@ fn finish(
             total += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = total;
+    partial_short_edge[lane] = total;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && element < u.n) {
-        dgain_finish[element] = partial_finish[lane];
-    }
-}
-
-@group(0) @binding(1) var<storage, read> x_short_edge: array<f32>;
-@group(0) @binding(2) var<storage, read> dy_short_edge: array<f32>;
-
-// 64 columns per workgroup.
-@compute @workgroup_size(256)
-fn short_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let blocks = (u.n + 63u) >> 6u;
-    let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= blocks) {
-        return;
-    }
-    let across = min(u.n, 64u);
-    let slices = 256u / across;
-    let slice = lane / across;
-    let j = group % blocks * 64u + lane % across;
-    var dgain_sum = 0.0;
-    if (j < u.n && slice < slices) {
-        for (var i = slice; i < u.m; i += slices * 2u) {
-            let i1 = i + slices;
-            let term = dy_short_edge[i * u.n + j] * (x_short_edge[i * u.n + j] - mean_short[i]) * scale_short[i];
-            var term1 = 0.0;
-            if (i1 < u.m) {
-                term1 = dy_short_edge[i1 * u.n + j] * (x_short_edge[i1 * u.n + j] - mean_short[i1]) * scale_short[i1];
-            }
-            dgain_sum += term + term1;
-        }
-    }
-    partial_finish[lane] = dgain_sum;
-    workgroupBarrier();
-    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
-        let half = (held + 1u) >> 1u;
-        if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
-        }
-        workgroupBarrier();
-    }
-    let j_ = group % blocks * 64u + lane;
-    if (lane < 64u && j_ < u.n) {
-        dgain[j_] = partial_finish[lane];
+        dgain_finish[element] = partial_short_edge[lane];
     }
 }
 
@@ -230,16 +230,16 @@ fn edge(
             dgain_sum += term + term1;
         }
     }
-    partial_finish[lane] = dgain_sum;
+    partial_short_edge[lane] = dgain_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && j < u.n) {
-        parts_edge[group / blocks * u.n + j] = partial_finish[lane];
+        parts_edge[group / blocks * u.n + j] = partial_short_edge[lane];
     }
 }

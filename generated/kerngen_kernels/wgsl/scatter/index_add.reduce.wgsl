@@ -107,62 +107,8 @@ fn short(
     }
 }
 
-@group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
-var<workgroup> partial_finish: array<f32, 256>;
-
-// Second of two dispatches: the parts together.
-@compute @workgroup_size(256)
-fn finish(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let terms = 16384u / min(max(u.d, 1u), 64u);
-    let count = min(max((u.n + terms - 1u) / terms, 1u), 512u);
-    let across = 256u / min((count + 3u) >> 2u, 32u);
-    let slices = 256u / across;
-    let slice = lane / across;
-    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
-    let k = element / u.d;
-    let j = element % u.d;
-    let first = element / u.d * count * u.d + j;
-    var total = 0.0;
-    if (element < u.m * u.d && slice < slices) {
-        for (var part = slice; part < count; part += slices * 4u) {
-            let part1 = part + slices;
-            let part2 = part + slices * 2u;
-            let part3 = part + slices * 3u;
-            let term = parts_finish[first + part * u.d];
-            var term1 = 0.0;
-            if (part1 < count) {
-                term1 = parts_finish[first + part1 * u.d];
-            }
-            var term2 = 0.0;
-            if (part2 < count) {
-                term2 = parts_finish[first + part2 * u.d];
-            }
-            var term3 = 0.0;
-            if (part3 < count) {
-                term3 = parts_finish[first + part3 * u.d];
-            }
-            total += term + term1 + (term2 + term3);
-        }
-    }
-    partial_finish[lane] = total;
-    workgroupBarrier();
-    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
-        let half = (held + 1u) >> 1u;
-        if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
-        }
-        workgroupBarrier();
-    }
-    if (slice == 0u && element < u.m * u.d) {
-        y[k * u.d + j] = y[k * u.d + j] + partial_finish[lane];
-    }
-}
-
 @group(0) @binding(3) var<storage, read> x_short_edge: array<f32>;
+var<workgroup> partial_short_edge: array<f32, 256>;
 
 // 64 columns per workgroup.
 @compute @workgroup_size(256)
@@ -203,18 +149,72 @@ fn short_edge(
             y_sum += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = y_sum;
+    partial_short_edge[lane] = y_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     let j_ = group % blocks * 64u + lane;
     if (lane < 64u && j_ < u.d) {
-        y[k * u.d + j_] = y[k * u.d + j_] + partial_finish[lane];
+        y[k * u.d + j_] = y[k * u.d + j_] + partial_short_edge[lane];
+    }
+}
+
+@group(0) @binding(2) var<storage, read> parts_finish: array<f32>;
+
+// Second of two dispatches: the parts together.
+@compute @workgroup_size(256)
+fn finish(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let terms = 16384u / min(max(u.d, 1u), 64u);
+    let count = min(max((u.n + terms - 1u) / terms, 1u), 512u);
+    let across = 256u / min((count + 3u) >> 2u, 32u);
+    let slices = 256u / across;
+    let slice = lane / across;
+    let element = (workgroup.y * grid.x + workgroup.x) * across + lane % across;
+    let k = element / u.d;
+    let j = element % u.d;
+    let first = element / u.d * count * u.d + j;
+    var total = 0.0;
+    if (element < u.m * u.d && slice < slices) {
+        for (var part = slice; part < count; part += slices * 4u) {
+            let part1 = part + slices;
+            let part2 = part + slices * 2u;
+            let part3 = part + slices * 3u;
+            let term = parts_finish[first + part * u.d];
+            var term1 = 0.0;
+            if (part1 < count) {
+                term1 = parts_finish[first + part1 * u.d];
+            }
+            var term2 = 0.0;
+            if (part2 < count) {
+                term2 = parts_finish[first + part2 * u.d];
+            }
+            var term3 = 0.0;
+            if (part3 < count) {
+                term3 = parts_finish[first + part3 * u.d];
+            }
+            total += term + term1 + (term2 + term3);
+        }
+    }
+    partial_short_edge[lane] = total;
+    workgroupBarrier();
+    for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
+        let half = (held + 1u) >> 1u;
+        if (slice + half < held) {
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
+        }
+        workgroupBarrier();
+    }
+    if (slice == 0u && element < u.m * u.d) {
+        y[k * u.d + j] = y[k * u.d + j] + partial_short_edge[lane];
     }
 }
 
@@ -262,16 +262,16 @@ fn edge(
             y_sum += term + term1 + (term2 + term3);
         }
     }
-    partial_finish[lane] = y_sum;
+    partial_short_edge[lane] = y_sum;
     workgroupBarrier();
     for (var held = slices; held > 1u; held = (held + 1u) >> 1u) {
         let half = (held + 1u) >> 1u;
         if (slice + half < held) {
-            partial_finish[lane] = partial_finish[lane] + partial_finish[lane + half * across];
+            partial_short_edge[lane] = partial_short_edge[lane] + partial_short_edge[lane + half * across];
         }
         workgroupBarrier();
     }
     if (slice == 0u && j < u.d) {
-        parts_edge[group / blocks * u.d + j] = partial_finish[lane];
+        parts_edge[group / blocks * u.d + j] = partial_short_edge[lane];
     }
 }
