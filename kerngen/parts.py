@@ -10,9 +10,11 @@ more packages.  A module that needs them names the part around its imports:
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Final, final
 
 KERNELS: Final = "kerngen-kernels"
@@ -95,29 +97,26 @@ def _missing(user: str, part: OptionalPart, package: str) -> MissingPartError:
     )
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class needing:  # noqa: N801 - a context manager reads as a verb
+@contextmanager
+def needing(user: str, part: OptionalPart) -> Generator[None]:
     """Turn a failed import in a block into an error that names the missing part.
 
     `user` is the name of the module that needs the part. Of nested blocks, the
     outermost sets the name.
+
+    Raises:
+        MissingPartError: If a package of the part is missing, at each attempt.
     """
-
-    user: str
-    part: OptionalPart
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        """Raise `MissingPartError` for a missing package of the part."""
-        if isinstance(error, ModuleNotFoundError):
-            package = (error.name or "").partition(".")[0]
-            if package in self.part.packages:
-                raise _missing(self.user, self.part, package) from None
+    before = frozenset(sys.modules)
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in part.packages:
+            raise
+        # What was imported goes: with a part of them there, the next attempt would import
+        # modules in another order, and fail by an import that is circular.
+        for name in sys.modules.keys() - before:
+            if name.startswith("kerngen."):
+                del sys.modules[name]
+        raise _missing(user, part, package) from None

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
@@ -339,6 +340,12 @@ def _tune(
     from kerngen.tune.trial import kernel_of_subject
 
     kernel = kernel_of_subject(target.subject)
+    named = [*kernel.dims, *kernel.guard_scalars]
+    for name in dict.fromkeys(chain.from_iterable(sizes)):
+        if name not in named:
+            raise click.UsageError(
+                f"--sizes has '{name}', but {kernel.name} has {', '.join(named)}."
+            )
     try:
         chosen = [*sizes] or [default_sizes(kernel, ctx.kind)]
         own = [own_sizes(kernel, each) for each in chosen]

@@ -212,7 +212,17 @@ class Struct(UniformStruct, Element):
 
     @classmethod
     def pack_array(cls, items: Iterable[Self]) -> NDArray[np.void]:
-        """Return structs as an array of `DTYPE`, padding zeroed."""
+        """Return structs as an array of `DTYPE`, padding zeroed.
+
+        Raises:
+            DtypeError: If `items` are no instances of the class.
+        """
+        if not isinstance(items, Iterable):
+            name = cls.value_class.__name__
+            raise DtypeError(
+                f"Expected several instances of {name}, as [{name}(...)], got "
+                f"{kind_of(items)}."
+            )
         data = bytearray()
         for index, item in enumerate(items):
             check_instance(item, cls, (index,))

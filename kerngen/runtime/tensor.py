@@ -326,8 +326,8 @@ class Tensor(Generic[E, R]):
             return NotImplemented
         raise ArgumentError(
             "Tensors are not compared by '==' and '!='. Compare elements after reading "
-            "them: np.array_equal(a.numpy(), b.numpy()), or t.numpy() == 0. Whether two "
-            "names have one tensor is 'a is b', and any(t is each for each in tensors)."
+            "them: np.array_equal(a.numpy(), b.numpy()), or t.numpy() == 0. 'a is b' is "
+            "whether two names have the same tensor."
         )
 
     __hash__ = object.__hash__

@@ -286,8 +286,10 @@ class Trials:
         if key not in self._expected:
             arrays = bound.whole_numbers(version.kernel, sizes)
             values = scalars(version.function, sizes)
-            plain = self.known(_PLAIN).kernel
-            generic = bound.run(self.ctx, plain, arrays, values)
+            plain = self.version(_PLAIN)
+            # `generic` does not fit recurrences: those have only their present schedules.
+            kernel = self.now.kernel if isinstance(plain, str) else plain.kernel
+            generic = bound.run(self.ctx, kernel, arrays, values)
             exact = bound.reference(version.kernel, arrays, values)
             self._expected[key] = arrays, bound.expect(exact, generic)
         return self._expected[key]

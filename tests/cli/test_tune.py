@@ -97,7 +97,7 @@ def test_the_winners_are_built_used_and_right(
     # What was tuned before is no rival of what is found now, and may even be broken;
     # what is asked for twice is tuned once.
     out.write_text(text.replace("{ generic }", "{ map tile(1) }"), encoding="utf-8")
-    twice = ("--sizes", "k=64,n=64,other=1")
+    twice = ("--sizes", "k=64,n=64")
     again = kerngen(*arguments, *twice, "--out", out)
     assert "tuned.kern: written" in again.stdout
     assert out.read_text("utf-8").count("schedule layer") == text.count(
@@ -144,10 +144,15 @@ def test_without_out_the_schedules_are_printed(
     ("arguments", "message", "code"),
     [
         (("two.kern",), "Say which kernel: two.kern:one, two.kern:other.", 1),
-        (("dsl/scale.kern", "--sizes", "k=8"), "--sizes lacks 'n'", 2),
+        (("dsl/scale.kern", "--sizes", "k=8"), "--sizes has 'k', but scale has n.", 2),
         (("lair",), "There is no kernel 'lair'", 1),
         (("layer.w",), "has no stage 'w' to tune: it has", 1),
         (("layer", "--sizes", "n=8"), "--sizes lacks 'k'", 2),
+        (
+            ("layer", "--sizes", "n=8,k=4,q=3"),
+            "--sizes has 'q', but layer has n, k.",
+            2,
+        ),
         (("layer", "--out", "tuned.kern"), "so no build of that folder uses", 2),
         (("layer", "--out", "dsl/none/tuned.kern"), "There is no folder 'dsl/none'", 2),
         (("layer", "--out", "dsl"), "'dsl' is a folder", 2),

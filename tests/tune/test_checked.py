@@ -140,6 +140,19 @@ def test_an_axis_beyond_what_a_loop_may_turn(ctx: Context) -> None:
         assert (outcome.verdict, outcome.why) == (TrialVerdict.TIMED, "")
 
 
+def test_a_recurrence_is_held_to_its_present_schedules(ctx: Context) -> None:
+    """`generic` fits no recurrence."""
+    text = """kernel recur(x: f32[n], a: f32[n]) -> y: f32[n] {
+        let h[t] = if t > 0 { a[t] * h[t - 1] + x[t] } else { x[t] };
+        y[t] = h[t];
+    }"""
+    with ExitStack() as stack:
+        trials = trials_of(text, ctx, stack)
+        sizes = {"n": 1000}
+        outcome = trials.attempt(None, sizes, trials.inputs(sizes), 1.0)
+        assert (outcome.verdict, outcome.why) == (TrialVerdict.TIMED, "")
+
+
 def test_shorter_axes_leave_the_same_over() -> None:
     seen: list[Sizes] = [{"m": 3, "n": 70_000}]
     while shorter := shortened(("m", "n"), seen[-1]):

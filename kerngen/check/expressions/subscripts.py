@@ -34,8 +34,8 @@ def check_subscripts(
 ) -> tuple[Subscript, ...] | None:
     """Check the subscripts of a read; return them, or None after a fault."""
     if len(subscripts) != tensor.rank:
-        example = completed(ex, tensor, subscripts)
-        report_count(ex, tensor, span, len(subscripts), example)
+        example, new = completed(ex, tensor, subscripts)
+        report_count(ex, tensor, span, len(subscripts), example, new)
         return None
     check_axes(ex, tensor, subscripts)
     pairs = zip(tensor.extents, subscripts, strict=True)
@@ -60,9 +60,14 @@ def report_dim(
 
 
 def report_count(
-    ex: Expressions, tensor: Subscripted, span: Span, count: int, example: str
+    ex: Expressions,
+    tensor: Subscripted,
+    span: Span,
+    count: int,
+    example: str,
+    new: str = "",
 ) -> None:
-    """Report a wrong number of subscripts, once per tensor.
+    """Report a wrong number of subscripts, once per tensor; `new` is an undeclared index.
 
     Only the first one of a count is reported: the author may have another declaration of the
     tensor in mind, and then all reads are wrong in the same way.
@@ -79,6 +84,7 @@ def report_count(
             rank=tensor.rank,
             count=count,
             example=example,
+            new=new,
         )
     )
 

@@ -53,13 +53,14 @@ def example_read(env: Environment, scope: Scope, tensor: Tensor | Subscripted) -
 
 def completed(
     ex: Expressions, tensor: Subscripted, subscripts: tuple[ast.Expr, ...]
-) -> str:
-    """Return a read with its missing subscripts added.
+) -> tuple[str, str]:
+    """Return a read with its missing subscripts added, and an index of it that is new, or "".
 
-    Of `x[j]` where x has the axes m and n, and i ranges over m: `x[i, j]`.
+    Of `x[j]` where x has the axes m and n, and i ranges over m: `x[i, j]`.  In `sum[j] x[j]`
+    of a statement without indices, the index i is new.
     """
     if len(subscripts) > tensor.rank:
-        return example_read(ex.env, ex.scope, tensor)
+        return example_read(ex.env, ex.scope, tensor), ""
     given = [subscript.span.one_line() for subscript in subscripts]
     # An index that has its range from this faulty read is no evidence.
     own = {subscript.span for subscript in subscripts}
@@ -86,8 +87,17 @@ def completed(
         return sum(ranges.get(name) == extent for name, extent in pairs), names
 
     ways = map(filled, combinations(range(tensor.rank), len(given)))
-    _, names = max(islice(ways, _MOST_WAYS), key=itemgetter(0))
-    return f"{tensor.name}[{', '.join(names)}]" if names else tensor.name
+    tried = [*islice(ways, _MOST_WAYS)]
+    fit, names = max(tried, key=itemgetter(0))
+    new = ""
+    are_indices = all(isinstance(symbols.get(g), IndexSymbol) for g in given)
+    if (
+        given and are_indices and not fit and not idle
+    ):  # As a rule, the last axes are given.
+        names = tried[-1][1]
+        added = (name for name in names if name not in given)
+        new = next((name for name in added if ex.scope.get(name) is None), "")
+    return f"{tensor.name}[{', '.join(names)}]" if names else tensor.name, new
 
 
 _NOTHING: Final[Mapping[object, str]] = {Scalar.F32: "0.0", Scalar.BOOL: "false"}

@@ -216,7 +216,7 @@ class _Checker:
         if name.name == "bool":
             fault = diag.TypeNotAllowed(
                 span=name.span,
-                place="A field of a struct",
+                place="A member of a struct",
                 type="bool",
                 case="bool field",
             )

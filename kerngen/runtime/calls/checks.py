@@ -172,7 +172,11 @@ def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
         actual = getattr(array, "dtype", None)
         if actual != kept(element.DTYPE):
             name = element.__name__
-            raise DtypeError(f"{role} has dtype {actual}; expected {name}.DTYPE.")
+            given = f"has dtype {actual}" if actual else f"is {kind_of(array)}"
+            raise DtypeError(
+                f"{role} {given}; expected an array of {name}.DTYPE, as "
+                f"{name}.pack_array([{name}(...), ...]) makes it."
+            )
         return shape
     _check_numbers(role, array, element)
     rank = len(shape) - len(element.shape)

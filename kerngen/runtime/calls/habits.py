@@ -177,8 +177,9 @@ def no_assignment(*_: object) -> NoReturn:
 
 def _no_operator(symbol: str, example: str) -> DtypeError:
     kernel = KERNELS.get(symbol)
-    known = f"kerngen_kernels.{kernel} or one" if kernel else "one"
+    own = "a kernel of your own"
+    known = f"kerngen_kernels.{kernel}, or {own}," if kernel else own
     return DtypeError(
-        f"Tensors have no operators: instead of '{symbol}' call a kernel, {known} of your "
-        f"own. NumPy computes '{example}', which reads the tensor."
+        f"Tensors have no operators: call {known} instead of '{symbol}'. NumPy computes "
+        f"'{example}', which reads the tensor."
     )

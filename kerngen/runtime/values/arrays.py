@@ -163,6 +163,11 @@ def _records(array: Values, element: type[Struct]) -> NDArray[np.void]:
         source = as_array(array)
     except ShapeError:
         if isinstance(_first_of(array), Struct):
+            # Some are instances: the error names the first item of a list that is none.
+            if isinstance(array, list | tuple):
+                for place, item in enumerate(cast("Sequence[object]", array)):
+                    if not isinstance(item, list):
+                        check_instance(item, element, (place,))
             raise
         raise _no_instances(element, "nested values") from None
     if source.dtype.names is None and source.size == 0:

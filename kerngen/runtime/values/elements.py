@@ -225,6 +225,10 @@ def as_element(element: type[E] | NumpyType) -> type[E]:
     shown = str(getattr(element, "__name__", repr(element)))
     nearest = _NEAREST.get(dtype.kind) if dtype else None
     hint = f" Write {nearest}." if nearest else ""
+    if isinstance(element, str) and any(
+        element == e.__name__ for e in BY_DTYPE.values()
+    ):
+        hint = f" Write {element}, without quotes."
     if isinstance(element, int):
         hint = " A shape of several lengths is a tuple: ctx.zeros((3, 4), f32)."
     raise DtypeError(

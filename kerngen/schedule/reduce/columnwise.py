@@ -263,10 +263,7 @@ def _first_shader(
     width = LANES if names else 1
     reduce = reduction_of(task)
     *outer, column = task.domain
-    # What the steps write, they write by single elements; it is read as four of them.
-    written = {s.tensor.name for s in task.stage.steps if isinstance(s, Write)}
-    wide = names | {task.scratch_name("parts")} if names and split else names - written
-    shader = ShaderBuilder(task, dict.fromkeys(wide, LANES))
+    shader = ShaderBuilder(task, dict.fromkeys(_wide(task, names, split), LANES))
     length = extent_size(column.extent)
     columns = ceil_div(length, COLUMNS)
     across = minimum(ceil_div(length, width), COLUMNS // width)
@@ -302,6 +299,17 @@ def _first_shader(
         terms=counted_terms(reduce),
         trips=row_trips(task, reduce, part_count * in_a_group),
     )
+
+
+def _wide(task: Task, names: set[str], split: Split | None) -> set[str]:
+    """Return the names of the tensors that are bound as vectors of four.
+
+    What the steps write, they write by single elements: it is read as four of them.
+    """
+    if split is None:
+        steps = task.stage.steps
+        return names - {step.tensor.name for step in steps if isinstance(step, Write)}
+    return names | {task.scratch_name("parts")} if names else names
 
 
 def _write_group(
