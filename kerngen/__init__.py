@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kerngen.jit import (
         CompileError,
+        CompileWarning,
         KernelModule,
         compile,  # noqa: A004 - `kerngen.compile` reads as what it does
         load,
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CompileError",
+    "CompileWarning",
     "KernelModule",
     "__version__",
     "compile",

@@ -11,10 +11,11 @@ with needing("Compiling from Python", COMPILER):
     )
     from kerngen.jit.extension import load_ipython_extension
     from kerngen.jit.memory import KernelModule
-    from kerngen.source.diagnostic import CompileError
+    from kerngen.source.diagnostic import CompileError, CompileWarning
 
 __all__ = [
     "CompileError",
+    "CompileWarning",
     "KernelModule",
     "compile",
     "load",

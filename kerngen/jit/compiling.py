@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from hashlib import sha256
 from keyword import iskeyword
@@ -12,8 +13,9 @@ from typing import Final, TypeAlias, cast
 
 from kerngen.compiler import Compiler
 from kerngen.jit.memory import KernelModule, install
-from kerngen.source.diagnostic import CompileError
+from kerngen.source.diagnostic import CompileError, CompileWarning
 from kerngen.source.reading import read_source
+from kerngen.source.render import render
 from kerngen.source.text import Source
 from kerngen.syntax.library import SUFFIX, Library
 
@@ -40,6 +42,7 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
     text in the working directory: `use` finds files from there.  The same text under the
     same name gives the same module.  Type checkers don't know its contents, because it is
     made when the program runs; the modules that `kerngen build` writes are typed.
+    Warnings of the program are `CompileWarning`s, given when it is first compiled.
 
     Args:
         source: The program.
@@ -123,6 +126,9 @@ def _module(file: Path, read: _Read) -> KernelModule:
         if key not in _MODULES:
             compiled = Compiler(library).compile_with_used(name)
             _MODULES[key] = install(f"kerngen.jit.m{key}", compiled)
+            # Its caller's caller is the user, at the call of `compile` or `load`.
+            if found := dict.fromkeys(w for each in compiled for w in each.module.warnings):
+                warnings.warn(render(found).rstrip(), CompileWarning, stacklevel=3)
         return _MODULES[key]
 
 

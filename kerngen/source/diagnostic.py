@@ -242,6 +242,10 @@ class CompileError(Exception):
         return render(self.diagnostics, color=color).rstrip()
 
 
+class CompileWarning(UserWarning):
+    """Given by `kerngen.compile` and `kerngen.load` for what is legal, and likely a mistake."""
+
+
 @final
 class Faults:
     """A collection of diagnostics, so that one run can report all of them."""

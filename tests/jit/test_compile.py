@@ -198,3 +198,13 @@ def test_a_module_that_does_not_import_is_forgotten(
             kerngen.compile(text)
         assert {*sys.modules} == before
     assert kerngen.compile(text).axpy
+
+
+def test_warnings_of_a_program_are_given_once() -> None:
+    text = "kernel near(x: f32[n]) -> y: f32[n] { y[i] = x[(i - 1) % n]; }"
+    with pytest.warns(
+        kerngen.CompileWarning, match=r"(?s)KG0417.*'mod\(i - 1, n\)'"
+    ) as given:
+        module = kerngen.compile(text, name="near")
+    assert [Path(each.filename).name for each in given] == [Path(__file__).name]
+    assert kerngen.compile(text, name="near") is module
