@@ -127,7 +127,9 @@ def _module(file: Path, read: _Read) -> KernelModule:
             compiled = Compiler(library).compile_with_used(name)
             _MODULES[key] = install(f"kerngen.jit.m{key}", compiled)
             # Its caller's caller is the user, at the call of `compile` or `load`.
-            if found := dict.fromkeys(w for each in compiled for w in each.module.warnings):
+            if found := dict.fromkeys(
+                w for each in compiled for w in each.module.warnings
+            ):
                 warnings.warn(render(found).rstrip(), CompileWarning, stacklevel=3)
         return _MODULES[key]
 

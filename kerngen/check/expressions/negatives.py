@@ -3,13 +3,13 @@
 `x[(i - 1) % n]` reads element 0 where `i` is 0, and an author used to Python means the last
 one.  In a branch of an `if`, a warning is given only if the condition reads nothing but
 indices and dims that are not in the dividend: `if j < 3 { x[(i - 1) % n] }`.  Any other
-condition may be there to prevent a negative dividend.  Functions that a subscript calls are
-examined, too.
+condition may be there to prevent a negative dividend.  Functions that a subscript calls, and
+`let`s that it reads, are examined, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias, TypeGuard
@@ -59,6 +59,10 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr) -> None:
                 operator = _divides_within(ex, part)
                 if operator is not None and not _is_guarded(ex, *arguments):
                     _warn(ex, part.span, operator, "a", "b", function.name)
+            case ast.Subscript(base=ast.Name(name=let), subscripts=places):
+                operator = _divides_in_let(ex, part)
+                if operator is not None and not _is_guarded(ex, *places):
+                    _warn(ex, part.span, operator, "a", "b", let)
             case _:
                 pass
 
@@ -96,6 +100,15 @@ def _divides_within(ex: Expressions, node: ast.Call) -> Literal["/", "%"] | None
             return None
 
 
+def _divides_in_let(ex: Expressions, node: ast.Subscript) -> Literal["/", "%"] | None:
+    """Return the operator by which a read let divides what may be negative, or None."""
+    match ex.env.model.value(node):
+        case ir.Load(tensor=tensor) as load if tensor.name in ex.env.lets:
+            return _division_in((_inlined(ex.env, load),), lambda dividend: dividend)
+        case _:
+            return None
+
+
 def _warn(
     ex: Expressions,
     span: Span,
@@ -119,6 +132,20 @@ def _truncating_division(
     corrects the result by adding the divisor: `(i % n + n) % n`.
     """
     values = (*(value for _, value in function.lets), function.body)
+
+    def given(dividend: ir.Expr) -> ir.Expr:
+        return called(replace(function, body=dividend), arguments)
+
+    return _division_in(values, given)
+
+
+def _division_in(
+    values: Sequence[ir.Expr], given: Callable[[ir.Expr], ir.Expr]
+) -> Literal["/", "%"] | None:
+    """Return the operator by which some values divide an integer that may be negative, or None.
+
+    `given` returns a dividend with the arguments of a call.
+    """
     parts = [part for value in values for part in walk(value)]
     many = len(values) > _MOST_VALUES or len(parts) > _MOST_PARTS
     if many or any(isinstance(part, _Branching) for part in parts):
@@ -127,8 +154,9 @@ def _truncating_division(
     for part in parts:
         match part:
             case ir.Binary(op="/" | "%" as op, left=left, type=Scalar.I32):
-                dividend = called(replace(function, body=left), arguments)
-                if not corrected & {part, *walk(left)} and may_be_negative(dividend):
+                if corrected & {part, *walk(left)}:
+                    continue
+                if may_be_negative(given(left)):
                     return op
             case _:
                 pass
