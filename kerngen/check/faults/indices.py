@@ -116,21 +116,16 @@ class RangeTooLong(Diagnostic, code="KG0405"):
 
 class SubscriptCount(Diagnostic, code="KG0406"):
     MESSAGE = "'{tensor}' has {axes}, but {given}."
-    HELP = {
-        "known": "Write '{example}'.",
-        "new": "Write '{example}', with '{new}' as an index of the reduction, too.",
-    }
+    HELP = (
+        "Write '{example}', with '{new}' as an index of the reduction, too.",
+        "Write '{example}'.",
+    )
     other: Span = related("'{tensor}' is declared here")
     tensor: str
     rank: int
     count: int
     example: str
     new: str = ""
-
-    @property
-    def case(self) -> Literal["known", "new"]:
-        """Whether the example has an index that nothing declares, `new`."""
-        return "new" if self.new else "known"
 
     @property
     def axes(self) -> str:
