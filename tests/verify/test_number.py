@@ -271,6 +271,15 @@ def test_products(case: str) -> None:
     np.testing.assert_allclose(found.size[known], np.asarray(size)[known], rtol=1e-6)
 
 
+def test_a_product_of_many_factors_may_be_rounded_up_each_time() -> None:
+    """By an ulp of each partial product: 2^21 factors grow by e^(1 / 4), and no more than 1 / 3."""
+    count = 2**21
+    found = number.product(n(np.full((count, 1), 1 + 2.0**-30)), number.Join())
+    grown = found.value * ((1 + U) ** count - 1)
+    assert (found.error >= grown).all()
+    assert (found.error <= found.value / 3 + 1e-3).all()
+
+
 def test_extrema() -> None:
     terms = n([[1.0], [2.0], [1.9]], [[0.5], [0.25], [0.5]])
     holds(number.highest(terms, number.Join()), [2], [0.4], [2])
