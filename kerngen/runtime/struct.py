@@ -217,7 +217,8 @@ class Struct(UniformStruct, Element):
         Raises:
             DtypeError: If `items` are no instances of the class.
         """
-        if not isinstance(items, Iterable):
+        given: object = items
+        if not isinstance(given, Iterable):
             name = cls.value_class.__name__
             raise DtypeError(
                 f"Expected several instances of {name}, as [{name}(...)], got "

@@ -122,8 +122,12 @@ def _given(subject: Subject, seed: int) -> Given | None:
 
     arrays = tuple(map(filled, plain.arrays))
     scalars = (in_doubles(x) for x in _scalars(subject.forward, plain, rng))
-    whole = tuple(filled(x) if isinstance(x, np.ndarray) else x for x in scalars)
+    whole = tuple(filled(x) if _is_record(x) else x for x in scalars)
     return Given(sizes, arrays, whole)
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
 
 
 def _scalars(

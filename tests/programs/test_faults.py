@@ -25,6 +25,7 @@ SELDOM = frozenset(
     {
         "stages that are skipped behind one that runs alone",
         "a prefix that is a term too long",
+        "vectors of a row that overlap",
     }
 )
 """Faults that too few random programs meet: `kerngen verify` finds them in its battery, and

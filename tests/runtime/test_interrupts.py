@@ -69,7 +69,9 @@ def _alarms() -> Iterator[None]:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    yield
+    # An interrupt at the end of a `with np.errstate(...)` leaves its state: it is put back.
+    with np.errstate():
+        yield
     signal.signal(signal.SIGALRM, before)
 
 

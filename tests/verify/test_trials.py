@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
@@ -35,6 +36,15 @@ X, Y = np.array([1, 2, 3], np.float32), np.array([5, 7, 9], np.float32)
 CALL = Given((("n", 3),), (X, Y), ())
 Z = (X * X + Y) * X * X - (Y * Y + X) * Y * Y
 """What `called` makes of them."""
+
+
+def always(result: object) -> Callable[..., object]:
+    """What returns this, whatever it is given."""
+
+    def returned(*_: object) -> object:
+        return result
+
+    return returned
 
 
 def trial_of(subject: Subject, guarded: Any = None) -> Trial:
@@ -76,9 +86,9 @@ def test_values_that_are_left_out_are_weighed_by_0_in_tiles_of_flash(
     held: bool,
 ) -> None:
     """0 times infinity is NaN, which is known nowhere else."""
-    monkeypatch.setattr(Trial, "run", lambda *_: [np.array([np.nan, 0], np.float32)])
     wanted = known_number(np.zeros(2, np.float32))
-    monkeypatch.setattr(Trial, "meaning", lambda *_: [[wanted]])
+    monkeypatch.setattr(Trial, "run", always([np.array([np.nan, 0], np.float32)]))
+    monkeypatch.setattr(Trial, "meaning", always([[wanted]]))
     trial = trial_of(known["called"])
     strategy = replace(trial.fitting.way.strategy, name=way)
     fitting = Fitting(trial.subject, replace(trial.fitting.way, strategy=strategy))
@@ -94,12 +104,12 @@ def test_values_that_are_left_out_are_weighed_by_0_in_tiles_of_flash(
 def test_a_write_beside_the_tensors_is_wrong(
     known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trials, "launch", lambda *_: [Z])
-    guarded = SimpleNamespace(
-        ctx=None,
-        under=lambda _: nullcontext(),
-        fault=lambda *, by_words: "it wrote behind z" + " by words" * by_words,
-    )
+
+    def fault(*, by_words: bool) -> str:
+        return "it wrote behind z" + " by words" * by_words
+
+    monkeypatch.setattr(trials, "launch", always([Z]))
+    guarded = SimpleNamespace(ctx=None, under=always(nullcontext()), fault=fault)
     with pytest.raises(WrongError, match=r"^it wrote behind z$") as raised:
         trial_of(known["called"], guarded).check(CALL)
     assert raised.value.fault.kind == "outside"
