@@ -114,7 +114,8 @@ def test_every_buffer_is_guarded(guarded: Guarded) -> None:
     with built(FAULTY) as (_, _, least, scaled, *_):
         for kernel, dims, nbytes in (
             (least, {"n": LONG}, [4 * LONG, 4, 4 * 3]),
-            (scaled, {"m": 3, "n": 5}, [4 * 15, 4 * 3, 4 * 5, 4 * 5]),
+            # The sums along columns of 300 elements are of two parts.
+            (scaled, {"m": 300, "n": 64}, [4 * 19200, 4 * 300, 4 * 64, 4 * 128]),
         ):
             way = list(ways(faulty(kernel)))[-1]
             arrays = way.case.arrays(np.random.default_rng(0), dims)
