@@ -23,6 +23,7 @@ TEXT = "kernel scale(x: f32[n]) -> y: f32[n] { y[i] = 0.3 * x[i]; }"
 def test_a_report_is_plain_data() -> None:
     report = verify(TEXT, examples=2, schedule="aligned", adapter="software")
     assert json.loads(json.dumps(report)) == report
+    assert report["seed"] == 0
     assert pickle.loads(pickle.dumps(verify)) is verify
     (row,) = report["results"]
     assert (row["kernel"], row["verdict"], row["calls"]) == ("scale", "held", 2)

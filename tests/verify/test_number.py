@@ -254,6 +254,7 @@ PRODUCTS: dict[str, tuple[BoundedArray, Any, Any, Any]] = {
     "with a 0": (n([0.0, 0.5, 1]), 0, 3 * T, 1),
     "that may be too small": (n([2.0**-100, 2.0**-100, 2.0**100]), 0, INF, 2.0**100),
     "with one that may be 0": (n([0.5, 0.5, 2], [0.5, 0, 0]), 0, INF, 2),
+    "with a 0 and a subnormal": (n([0.0, 0.75 * T, 1]), 0, INF, 1),
     "as small as may be": (
         *(n([2.0**-63, 2.0**-63, 1]), T),
         *(T * SPREAD + 3 * T, 1),

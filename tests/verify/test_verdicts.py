@@ -15,6 +15,7 @@ from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
 from kerngen.verify import fault as faults
 from kerngen.verify import large, report
+from kerngen.verify.calls import shrink
 from kerngen.verify.calls.canned_calls import PERIOD
 from kerngen.verify.calls.shrink import plainer
 from kerngen.verify.calls.sizes import Fitting
@@ -309,6 +310,8 @@ def test_scalars_become_0_or_1(known: dict[str, Subject]) -> None:
     fitting = Fitting(known["hosted"], reference_way(known["hosted"]))
     given = given_of([[1.5]], 7.5, 3)
     assert plainer(given, fitting, lambda _: True).scalars == (0.0, 3)
+    three = replace(given, scalars=(1.5, 2.5, 3.5))
+    assert vars(shrink)["_with_scalar"](three, 1, 0.0).scalars == (1.5, 0.0, 3.5)
     found = plainer(given, fitting, lambda each: each.scalars[0] > 0)
     assert found.scalars == (1.0, 3)
     found = plainer(given, fitting, lambda each: each.scalars[0] > 1)
