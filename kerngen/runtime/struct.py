@@ -217,7 +217,7 @@ class Struct(UniformStruct, Element):
         Raises:
             DtypeError: If `items` are no instances of the class.
         """
-        given: object = items
+        given = cast("object", items)
         if not isinstance(given, Iterable):
             name = cls.value_class.__name__
             raise DtypeError(
