@@ -40,7 +40,7 @@ def rotations(nbytes: int, kind: str) -> int:
 
 def own_sizes(kernel: Kernel, sizes: Sizes) -> Sizes:
     """Return the sizes that a kernel needs; KeyError if one is missing."""
-    return {name: sizes[name] for name in (*kernel.dims, *kernel.guard_scalars)}
+    return {name: sizes[name] for name in kernel.size_names}
 
 
 def all_lengths(kernel: Kernel, sizes: Sizes) -> dict[str, int]:

@@ -79,7 +79,7 @@ def evaluate(polynomial: Polynomial, lengths: Mapping[str, int]) -> int:
 
 def default_sizes(kernel: Kernel, kind: str) -> Sizes:
     """Return one length for all axes: a power of two that keeps tensors modest."""
-    names = (*kernel.dims, *kernel.guard_scalars)
+    names = kernel.size_names
     best: Sizes = {}
     for power in range(29):
         sizes: Sizes = dict(zip(names, repeat(2**power), strict=False))

@@ -340,11 +340,11 @@ def _tune(
     from kerngen.tune.trial import kernel_of_subject
 
     kernel = kernel_of_subject(target.subject)
-    named = [*kernel.dims, *kernel.guard_scalars]
     for name in dict.fromkeys(chain.from_iterable(sizes)):
-        if name not in named:
+        if name not in kernel.size_names:
             raise click.UsageError(
-                f"--sizes has '{name}', but {kernel.name} has {', '.join(named)}."
+                f"--sizes has '{name}', but {kernel.name} has "
+                f"{', '.join(kernel.size_names)}."
             )
     try:
         chosen = [*sizes] or [default_sizes(kernel, ctx.kind)]

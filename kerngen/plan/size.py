@@ -400,11 +400,7 @@ def divides(divisor: int, size: Operand) -> Guard:
 def all_of(*guards: Guard) -> Guard:
     """Return the condition that all guards hold, without guards that follow from others."""
     # Nested conditions are joined; then those that are the same, or follow, go.
-    flat = [
-        part
-        for guard in guards
-        for part in (guard.guards if isinstance(guard, All) else (guard,))
-    ]
+    flat = [part for guard in guards for part in _conjuncts(guard)]
     if NEVER in flat:
         return NEVER
     distinct = [guard for guard in dict.fromkeys(flat) if guard != ALWAYS]
@@ -422,9 +418,11 @@ def all_of(*guards: Guard) -> Guard:
 
 def parts_of(guard: Guard) -> frozenset[Guard]:
     """Return the conditions that all have to hold for a guard: none for `ALWAYS`."""
-    if guard == ALWAYS:
-        return frozenset()
-    return frozenset(guard.guards if isinstance(guard, All) else (guard,))
+    return frozenset(_conjuncts(guard)) - {ALWAYS}
+
+
+def _conjuncts(guard: Guard) -> tuple[Guard, ...]:
+    return guard.guards if isinstance(guard, All) else (guard,)
 
 
 def all_follow(parts: frozenset[Guard], given: frozenset[Guard]) -> bool:

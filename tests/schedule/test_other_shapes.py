@@ -111,6 +111,9 @@ kernel bytes(a: f32[k], b: i8[n, k]) -> c: f32[n] { c[j] = sum[p] a[p] * f32(b[j
 kernel each(a: f32[s, m, k], b: f32[s, k, n]) -> c: f32[s, m, n] {
     c[t, i, j] = sum[p] a[t, i, p] * b[t, p, j];
 }
+kernel lower(a: f32[s, m, m], b: f32[s, m, n]) -> c: f32[s, m, n] {
+    c[t, i, j] = sum[p when p <= i] a[t, i, p] * b[t, p, j];
+}
 """
 CHOSEN = {
     ("mv", (262_144, 64, 0)): "rows",
@@ -147,6 +150,7 @@ CHOSEN = {
     ("each", (24, 65, 24)): "gemm_tile32x32x32_micro4x4_stream528",
     ("each", (300, 64, 10)): "gemm_tile128x32x16_micro8x4",
     ("each", (200, 64, 10)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("lower", (300, 0, 10)): "gemm_tile32x32x32_micro4x4_stream528",
     ("each", (3, 300, 3)): "gemm_tile32x32x32_micro4x4_stream528",
 }
 """The strategies that were fastest for m, k and n, of 10,000 products if there are several."""

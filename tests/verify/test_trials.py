@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
@@ -31,20 +30,12 @@ from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.trial import Given, Trial, device_tensors, refer, writes_words
 from kerngen.verify.ways import ways
 from tests.compile import loaded
+from tests.verify.patches import always
 
 X, Y = np.array([1, 2, 3], np.float32), np.array([5, 7, 9], np.float32)
 CALL = Given((("n", 3),), (X, Y), ())
 Z = (X * X + Y) * X * X - (Y * Y + X) * Y * Y
 """What `called` makes of them."""
-
-
-def always(result: object) -> Callable[..., object]:
-    """What returns this, whatever it is given."""
-
-    def returned(*_: object) -> object:
-        return result
-
-    return returned
 
 
 def trial_of(subject: Subject, guarded: Any = None) -> Trial:

@@ -154,9 +154,7 @@ def _division_in(
     for part in parts:
         match part:
             case ir.Binary(op="/" | "%" as op, left=left, type=Scalar.I32):
-                if corrected & {part, *walk(left)}:
-                    continue
-                if may_be_negative(given(left)):
+                if not corrected & {part, *walk(left)} and may_be_negative(given(left)):
                     return op
             case _:
                 pass

@@ -90,11 +90,10 @@ def completed(
     tried = [*islice(ways, _MOST_WAYS)]
     fit, names = max(tried, key=itemgetter(0))
     new = ""
-    are_indices = all(isinstance(symbols.get(g), IndexSymbol) for g in given)
-    if (
-        given and are_indices and not fit and not idle
-    ):  # As a rule, the last axes are given.
-        names = tried[-1][1]
+    are_indices = all(isinstance(symbols.get(name), IndexSymbol) for name in given)
+    if given and are_indices and not fit and not idle:
+        # Nothing is known of the axes: as a rule, the last ones are given.
+        _, names = tried[-1]
         added = (name for name in names if name not in given)
         new = next((name for name in added if ex.scope.get(name) is None), "")
     return f"{tensor.name}[{', '.join(names)}]" if names else tensor.name, new

@@ -71,7 +71,7 @@ def all_dims(kernel: Kernel, given: Dims) -> dict[str, int]:
     Raises:
         ShapeError: If a dim is missing, unknown, negative, or no integer.
     """
-    expected = (*kernel.dims, *kernel.guard_scalars)
+    expected = kernel.size_names
     if set(given) != set(expected) or not all(_is_dim(given[x]) for x in kernel.dims):
         raise ShapeError(
             f"{kernel.place}: choices need {', '.join(expected)}, and dims are integers "

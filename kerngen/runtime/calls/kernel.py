@@ -231,6 +231,11 @@ class Kernel:
         ]
         return tuple((slot, each.lowest, each.highest) for slot, each in numbers)
 
+    @property
+    def size_names(self) -> tuple[str, ...]:
+        """The names of all numbers that schedules are chosen by: dims, then integer scalars."""
+        return (*self.dims, *self.guard_scalars)
+
     def guards(self, scalars: tuple[Any, ...]) -> Dims:
         """Return the values of a call's guard scalars, by name."""
         slots = zip(self.guard_scalars, self.guard_slots, strict=True)

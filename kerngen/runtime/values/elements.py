@@ -225,9 +225,8 @@ def as_element(element: type[E] | NumpyType) -> type[E]:
     shown = str(getattr(element, "__name__", repr(element)))
     nearest = _NEAREST.get(dtype.kind) if dtype else None
     hint = f" Write {nearest}." if nearest else ""
-    if isinstance(element, str) and any(
-        element == e.__name__ for e in BY_DTYPE.values()
-    ):
+    names = {each.__name__ for each in BY_DTYPE.values()}
+    if isinstance(element, str) and element in names:
         hint = f" Write {element}, without quotes."
     if isinstance(element, int):
         hint = " A shape of several lengths is a tuple: ctx.zeros((3, 4), f32)."

@@ -105,8 +105,7 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     if len(task.domain) == 2:  # Points, as a rule: heads of attention have more terms.
         fewest = all_of(compare("<", terms, FEWEST_TERMS), many)
         yield ScheduleChoice("generic", f"below {FEWEST_TERMS} terms", fewest)
-        if not found.is_bounded:
-            yield from skinny_choices(task, reason)
+        yield from skinny_choices(task, reason)
     else:
         small = all_of(
             compare("<=", rows * columns, SMALL_RESULT),
@@ -114,7 +113,9 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
             compare(">=", results, MANY_MATRICES),
         )
         yield ScheduleChoice("generic", "many small matrices", small)
-        if len(task.staged.stages) == 1:  # Among several stages `flash` is, as a rule.
+        # Kernels of several stages are attention, as a rule, of which `flash` runs all: each
+        # choice would be a shader that no call runs.
+        if len(task.staged.stages) == 1:
             fitting = (compare("<=", side, TINY_SIDE) for side in (rows, columns))
             tiny = all_of(*fitting, compare("<=", terms, TINY_TERMS), many)
             yield ScheduleChoice(

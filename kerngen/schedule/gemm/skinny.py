@@ -73,15 +73,15 @@ fastest of `PRODUCT_TILES` for more:
 def skinny_choices(task: Task, reason: str) -> Iterator[ScheduleChoice]:
     """Yield the schedules of a product of matrices whose rows or columns are few.
 
-    There are none if the right factor alone has narrow integers: those are weights, with many
-    rows and columns.
+    There are none for triangles, which have tiles of their own, and none if the right factor
+    alone has narrow integers: those are weights, with many rows and columns.
     """
     found, _ = product_of(task)
     left, right = (
         any(load.tensor.narrow for load in loads(factor))
         for factor in (found.left, found.right)
     )
-    if right and not left:
+    if found.is_bounded or (right and not left):
         return
     rows, columns = map(domain_size, sides_of(task))
     terms, results = domain_size(found.over), domain_size(task.domain)

@@ -109,7 +109,9 @@ def lower_columnwise(task: Task) -> Iterator[Variant]:
     extents = [column.extent, *last_extents(task.stage, body, names)]
     aligned = all_divisible(extents, LANES) if names else NEVER
     short = at_most(reduction_of(task).indices, PART)
-    if short != ALWAYS:
+    if (
+        short != ALWAYS
+    ):  # Else the terms are a literal number, and one part in every call.
         short = compare("<=", split_of(task).count, 1)
     if aligned != NEVER:
         yield _short_variant(task, "short", all_of(aligned, short), names)

@@ -59,7 +59,7 @@ class Fitting:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the numbers to choose: dims, then scalars that set lengths."""
-        return (*self.kernel.dims, *self.kernel.guard_scalars)
+        return self.kernel.size_names
 
     @cached_property
     def domains(self) -> tuple[tuple[Statement, tuple[Extent, ...]], ...]:

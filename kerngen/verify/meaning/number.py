@@ -286,9 +286,8 @@ def remainder(left: BoundedArray, right: BoundedArray) -> BoundedArray:
     # the next whole number: more than the 2.5 ulps (1.5e-4) by which it may be off.
     a, b = left.value, right.value
     rest = np.fmod(a, b)
-    good = (left.error == 0) & (
-        right.error == 0
-    )  # By 0 it is NaN: `_bounded` sees that.
+    # By 0 the rest is NaN, which `_bounded` makes unknown.
+    good = (left.error == 0) & (right.error == 0)
     good &= _is_whole(a) & _is_whole(b) & (np.abs(a) <= 1000) & (np.abs(b) <= 1000)
     good &= (a == 0) | (rest != 0)
     return _bounded(rest, np.where(good, 0.0, np.inf), np.abs(rest))
