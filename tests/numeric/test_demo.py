@@ -35,11 +35,11 @@ STEP = Counter(
     clip_by_norm=4,
     adamw=4,
 )
-DISPATCHES = {
-    "sum_squares": 2,  # partial sums, their sum
-    "column_sum": 2,
-}
-"""The kernels that take more than one dispatch; `add_sum_squares` is of few numbers."""
+DISPATCHES = {"sum_squares": 2}  # partial sums, their sum
+"""The kernels that take more than one dispatch.
+
+`add_sum_squares` is of few numbers, and `column_sum` of few rows.
+"""
 
 
 @pytest.fixture(scope="module")
