@@ -96,6 +96,10 @@ SIZES = (
     Sizes(3, 1, 6, 6, 2, 1, 1),
     Sizes(2, 9, 17, 15, 33, 3, 3, pad=1),
     Sizes(1, 2, 1, 70, 3, 1, 5, stride=3),
+    Sizes(1, 3, 17, 19, 9, 2, 2, stride=3),  # a phase without terms
+    Sizes(2, 4, 23, 18, 8, 4, 3, stride=2, pad=3, dilation=3),
+    Sizes(1, 5, 21, 22, 6, 3, 2, stride=4, dilation=2),  # phases that no term reaches
+    Sizes(1, 2, 5, 4, 3, 3, 3, stride=70_000, pad=1),
 )
 
 

@@ -29,8 +29,10 @@ from typing import Final, TypeVar, final
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Expr, Index
 from kerngen.schedule.contraction import memory_axis, tile_axis
+from kerngen.schedule.gemm.phases import Phases
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
-from kerngen.schedule.gemm.windows import Digits, Neighbours, WindowReader
+from kerngen.schedule.gemm.window_reader import Sums, WindowReader
+from kerngen.schedule.gemm.windows import Digits, Neighbours
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import identity
@@ -71,6 +73,9 @@ class Operand:
           gap 1:    lane 0 reads 0 1 2 3,       lane 1 reads 4 5 6 7
           gap 16:   lane 0 reads 0 16 32 48,    lane 1 reads 1 17 33 49
 
+    - `phases`: the phases of the columns, of which a tile has one (`phases.py`)
+    - `undivided`: whether all numbers that places of a window are divided by are 1
+
     Beyond the end of `outer` the last place is read, as no result uses it; terms beyond
     the last one are 0.
     """
@@ -90,6 +95,8 @@ class Operand:
     group: tuple[Index, ...] = ()
     spreads: bool = False
     singly: bool = False
+    phases: Phases | None = None
+    undivided: bool = False
     _units: list[_Unit] = field(default_factory=list)
     _vector: str = ""
 
@@ -132,11 +139,20 @@ class Operand:
         self._tile = made
         self._neighbours: list[Neighbours] = []
         self._digits: list[Digits] = []
+        self._places: dict[Neighbours, tuple[Sums, ...]] = {}
+        self._terms: dict[Digits, Sums] = {}
 
     @cached_property
     def _reader(self) -> WindowReader:
         """The reader of single elements, for factors that are read in windows."""
-        return WindowReader(self.builder, self.factor, self.name, self.over)
+        return WindowReader(
+            self.builder,
+            self.factor,
+            self.name,
+            self.over,
+            self.phases,
+            undivided=self.undivided,
+        )
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
         """Return the tile's variable; of two buffered tiles, the one of number `buffer`."""
@@ -188,12 +204,12 @@ class Operand:
     def begin(self, first: t.Expr) -> list[t.Stmt]:
         """Return loads of the first turn's terms, from `first` on, into registers."""
         found = [stmt for u in self._units for stmt in u.find_term(first)]
-        return [*found, *self._load(first)]
+        return [*found, *self._name_terms(), *self._load(first)]
 
     def fetch(self, first: t.Expr) -> list[t.Stmt]:
         """Return loads of the next turn's terms, from `first` on, into registers."""
         advanced = [stmt for digits in self._digits for stmt in digits.advance()]
-        return [*advanced, *self._load(first)]
+        return [*advanced, *self._name_terms(), *self._load(first)]
 
     def _load(self, first: t.Expr) -> list[t.Stmt]:
         if self.group:
@@ -205,10 +221,23 @@ class Operand:
     def _load_windows(self) -> list[t.Stmt]:
         """Load all of a turn under one condition, so that no load waits for another."""
         loaded: list[t.Stmt] = []
-        for form, condition in self._reader.cases():
-            body = [s for u in self._units for s in u.guarded(u.fetch_window(form))]
+        for divided, condition in self._reader.cases():
+            body = [
+                stmt
+                for unit in self._units
+                for stmt in unit.guarded(unit.fetch_window(divided=divided))
+            ]
             loaded += body if condition is None else [t.If(condition, (*body,))]
         return loaded
+
+    def _name_terms(self) -> list[t.Stmt]:
+        """Return `let`s of what a turn's terms add to the places of a window."""
+        body: list[t.Stmt] = []
+        self._terms = {
+            digits: self._reader.name_sums(digits.at, digits.name, body)
+            for digits in self._digits
+        }
+        return body
 
     def stage(self, buffer: t.Expr | None) -> list[t.Stmt]:
         """Return statements that store the registers to the tile of number `buffer`."""
@@ -284,7 +313,10 @@ class Operand:
         """Return the places of a unit's vector, and whether an earlier unit has the same."""
         if self._neighbours and not self.along_terms and self._same(self.line):
             return self._neighbours[0], True
-        found = Neighbours(self.builder, self.group, name, self.gap)
+        group = self.group
+        if self.phases and group == self.phases.columns:
+            group = self.phases.turns
+        found = Neighbours(self.builder, group, name, self.gap)
         self._neighbours.append(found)
         return self._neighbours[-1], False
 
@@ -292,12 +324,27 @@ class Operand:
         """Return the indices of a unit's term, and whether an earlier unit has the same."""
         if self._digits and self.along_terms and self._same(self.tiling.k):
             return self._digits[0], True
-        self._digits.append(Digits(self.builder, self.over, name, self.tiling.k))
+        over = self.phases.terms if self.phases else self.over
+        self._digits.append(Digits(self.builder, over, name, self.tiling.k))
         return self._digits[-1], False
 
-    def window(self, form: Expr, neighbours: Neighbours, digits: Digits) -> t.Expr:
-        """Return four elements of a term, read by `form`, one of the forms of the factor."""
-        return self._reader.vector(form, self.batch, neighbours, digits.at)
+    def name_places(self, neighbours: Neighbours) -> list[t.Stmt]:
+        """Return `let`s of what the places of a unit's vector have in all terms."""
+        body: list[t.Stmt] = []
+        self._places[neighbours] = tuple(
+            self._reader.name_sums(
+                {**self.batch, **at}, neighbours.name, body, f"_{number}"
+            )
+            for number, at in enumerate(neighbours.at)
+        )
+        return body
+
+    def window(
+        self, neighbours: Neighbours, digits: Digits, *, divided: bool
+    ) -> t.Expr:
+        """Return four elements of a term; their places are `divided` by numbers of the call."""
+        places, term = self._places[neighbours], self._terms[digits]
+        return self._reader.vector(places, term, divided=divided)
 
     def _same(self, length: int) -> bool:
         """Whether all units of an invocation have the same place of a line."""
@@ -459,6 +506,7 @@ class _Unit:
         if o.group:
             if not self._are_found:
                 yield from self._neighbours.find(o.first(self._at))
+                yield from o.name_places(self._neighbours)
             return
         for line, place in enumerate(self._places):
             yield t.Let(place.name, o.inside(o.first(self._at, line)))
@@ -502,9 +550,9 @@ class _Unit:
             body.append(t.Assign(register, value))
         return body
 
-    def fetch_window(self, form: Expr) -> list[t.Stmt]:
+    def fetch_window(self, *, divided: bool) -> list[t.Stmt]:
         """Return statements that load the term whose indices are counted (`Digits`)."""
-        value = self._operand.window(form, self._neighbours, self._digits)
+        value = self._operand.window(self._neighbours, self._digits, divided=divided)
         return [t.Assign(self.registers[0], value)]
 
     def clear(self, count: t.Expr) -> Iterator[t.Stmt]:

@@ -168,20 +168,26 @@ class RegisterTile:
         """All accumulators, those of a row side by side."""
         return [self._sums[r, v] for r in self._rows for v in self._vectors]
 
-    def place_of(self, number: t.Expr) -> tuple[t.Expr, list[t.Expr]]:
-        """Return the row and the four columns in the tile of accumulator `number`."""
-        t_, vectors = self._tiling, len(self._vectors)
-        r, v = number // vectors, number % vectors
-        row_scale = VECTOR if self._row_gap == 1 else 1
-        row = self._row * row_scale + (r // VECTOR) * (t_.rows * row_scale)
-        column_scale = VECTOR if self._column_gap == 1 else 1
-        first = self._column * column_scale + v * (t_.columns * column_scale)
-        columns = [first + n * self._column_gap for n in range(VECTOR)]
-        return row + r % VECTOR * self._row_gap, columns
+    @property
+    def vectors(self) -> int:
+        """How many vectors of four columns an invocation has of each row."""
+        return len(self._vectors)
 
-    def vector_of(self, number: t.Expr) -> t.Expr:
-        """Return the number of an accumulator's vector within its row of the tile."""
-        return self._column + number % len(self._vectors) * self._tiling.columns
+    def tile_row_of(self, line: t.Expr) -> t.Expr:
+        """Return where row `line` of this invocation is in the tile."""
+        scale = VECTOR if self._row_gap == 1 else 1
+        row = self._row * scale + (line // VECTOR) * (self._tiling.rows * scale)
+        return row + line % VECTOR * self._row_gap
+
+    def tile_columns_of(self, vector: t.Expr) -> list[t.Expr]:
+        """Return where the four columns of vector `vector` of a row are in the tile."""
+        scale = VECTOR if self._column_gap == 1 else 1
+        first = self._column * scale + vector * (self._tiling.columns * scale)
+        return [first + n * self._column_gap for n in range(VECTOR)]
+
+    def tile_vector_of(self, vector: t.Expr) -> t.Expr:
+        """Return the number, within its row of the tile, of this invocation's vector `vector`."""
+        return self._column + vector * self._tiling.columns
 
     def tile_row(self, r: int) -> t.Expr:
         """Return where row `r` of this invocation is in the tile."""

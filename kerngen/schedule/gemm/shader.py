@@ -25,10 +25,9 @@ The loop over the terms, of A B^T with 8 x 8 sums per invocation, without what i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, final
+from typing import final
 
 from kerngen.ir.nodes import Expr, Index
 from kerngen.plan.size import ALWAYS, ZERO, ceil_div, divides, maximum
@@ -39,37 +38,36 @@ from kerngen.schedule.contraction import (
     tile_axis,
 )
 from kerngen.schedule.gemm.operand import Operand
+from kerngen.schedule.gemm.phases import (
+    Phases,
+    name_lengths,
+    set_lengths,
+    write_phase,
+)
 from kerngen.schedule.gemm.register_tile import RegisterTile
+from kerngen.schedule.gemm.result import TileResult
 from kerngen.schedule.gemm.stream import (
     ProductTiles,
     TermShares,
-    batch_of,
-    keep_total,
-    leave_outside,
-    side_places,
     slot_of,
 )
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
 from kerngen.schedule.gemm.triangle import TermRange
-from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import (
     counted_terms,
-    reduction_label,
     reduction_of,
 )
-from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.linear import flat_terms
 from kerngen.schedule.lowering.steps import (
     tensors_in_runs,
     vector_tensors,
-    write_steps,
 )
-from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
+from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import linear_group
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Task
-from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 
 
@@ -113,10 +111,6 @@ class Access(StrEnum):
         return "" if self is Access.ALIGNED else self.value
 
 
-_SIDES: Final = ("row", "column")
-"""The names of a place in the result, where a side has several indices."""
-
-
 @final
 @dataclass
 class GemmShader:
@@ -125,11 +119,16 @@ class GemmShader:
     If the override PADDED is 1, the number of terms may be no multiple of `k`: the first turn is
     padded with zeros.  The padding costs 5 % of a large product, so that there is the
     override, and not a test of the lengths.
+
+    With `phases`, a tile has the results of one phase, and its terms; `one_phase` is whether
+    the shader is for calls with one phase, where all divisors are 1.
     """
 
     task: Task
     tiling: Tiling
     access: Access
+    phases: Phases | None = None
+    one_phase: bool = False
     body: list[t.Stmt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -138,8 +137,11 @@ class GemmShader:
         self.sides = sides_of(self.task)
         rows, columns = self.sides
         self.joins = len(rows) > 1 or len(columns) > 1
-        self.shares = TermShares.of(self.task, self.tiling)
+        self.shares = TermShares.of(self.task, self.tiling, self.phases)
         self.builder = ShaderBuilder(self.task, self._lanes(found))
+        if self.phases:
+            set_lengths(self.builder, self.phases)
+            self.over = self.phases.terms
         t_ = self.tiling
         left = t_.micro_m // VECTOR, t_.rows
         right = t_.micro_n // VECTOR, t_.columns
@@ -189,12 +191,12 @@ class GemmShader:
     ) -> Operand:
         # A factor with one own index and contiguous terms, as the kernel of a convolution,
         # is read by addresses; only other factors of a convolution are read in windows.
-        flat = len(side) == 1 and flat_terms(factor, self.over)
+        flat = len(side) == 1 and not self.phases and flat_terms(factor, self.over)
         return Operand(
             self.builder,
             factor,
             side[-1],
-            self.over,
+            product_of(self.task)[0].over,
             name,
             blocks,
             across,
@@ -203,6 +205,8 @@ class GemmShader:
             group=side if self.joins and not flat else (),
             spreads=True,
             singly=singly,
+            phases=self.phases,
+            undivided=self.one_phase,
         )
 
     def shader(self) -> DispatchShader:
@@ -213,13 +217,13 @@ class GemmShader:
             counted = shares.all_turns
             terms = counted if terms == ZERO else maximum(terms, counted)
         body = self._streamed() if t_.stream else self._tile_by_tile()
-        turns = ceil_div(domain_size(self.over), t_.k)
+        turns = ceil_div(domain_size(product_of(self.task)[0].over), t_.k)
         return self.builder.finish(
             body,
             groups=shares.groups if t_.stream else shares.tiles,
             workgroup_size=t_.invocations,
             summary=self._summary(),
-            variant=self.access.entry,
+            variant="phased" if self.phases else self.access.entry,
             terms=terms,
             trips=shares.trips if t_.stream else turns,
         )
@@ -313,6 +317,11 @@ class GemmShader:
     ) -> None:
         """Write the computation of tile number `tile`; `backwards`: `ProductTiles.place`."""
         batch, self.left.origin, self.right.origin = self.tiles.place(tile, backwards)
+        if self.phases:
+            rows, columns = (self.tiles[axis] for axis in self.shares.tiled_axes)
+            number = self._let("phase", tile // columns // rows)
+            self.body += name_lengths(self.builder, self.phases)
+            self.body += write_phase(self.builder, self.phases, number)
         self.body += self.registers.place()
         for operand in (self.left, self.right):
             self.body += operand.place(batch)
@@ -325,7 +334,18 @@ class GemmShader:
             ends = self.begin, self.end
             self.begin, self.end = self.bounded.write(origin, *ends, self.padding)
         self.body += [t.Blank(), *self._loop()]
-        self.body += [t.Blank(), *self._finish(batch)]
+        result = TileResult(
+            self.builder,
+            self.tiling,
+            self.registers,
+            self.access.stores_vectors,
+            self.phases,
+        )
+        origin = self.left.origin, self.right.origin
+        self.body += [
+            t.Blank(),
+            *result.write(batch, origin, self.whole_tile, self.slot),
+        ]
 
     def _let(self, wanted: str, value: t.Expr) -> t.Ident:
         return self.tiles.let(wanted, value)
@@ -468,119 +488,3 @@ class GemmShader:
             t.If(has_all, (*every,)),
             t.If(t.Unary("!", has_all), (*some,)),
         ]
-
-    # The result
-
-    def _finish(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
-        """Pass every accumulator to the function `finish`, which does the stage's steps.
-
-        In the loop over tiles there is one call, in a loop over the accumulators, as
-        SwiftShader takes minutes, and gigabytes, to compile many calls there.  A `switch`
-        chooses the accumulator: an array of them, indexed by the loop's counter, would leave
-        the registers, and NVIDIA's driver keeps that memory for all lanes that its GPU can
-        run: 138 MB on an H200.  With 16 accumulators:
-
-            for (var number = 0u; number < 16u; number += 1u) {
-                var total: vec4f;
-                switch number { case 0u: { total = acc_0_0; } ... }
-                if (whole) { finish(...); }
-                if (!whole) { parts[...] = total; }
-            }
-        """
-        finish = self._declare_finish()
-        if not self.tiling.stream:
-            return [
-                call
-                for i, columns, total in self.registers.results()
-                for call in self._calls(finish, batch, (i, columns), total)
-            ]
-        total, number = (t.Ident(self.builder.fresh(x)) for x in ("total", "number"))
-        every = self.registers.totals
-        row, columns = self.registers.place_of(number)
-        calls = (*self._calls(finish, batch, (row, columns), total),)
-        place = row, self.registers.vector_of(number)
-        kept = keep_total(self.builder, self.tiling, self.slot, place, total)
-        each = (
-            t.Var(total.name, type=wgsl_type(self.registers.found.type, LANES)),
-            t.Switch(total, number, (*every,)),
-            t.If(self.whole_tile, calls),
-            t.If(t.Unary("!", self.whole_tile), (kept,)),
-        )
-        return [t.count_up(number.name, 0, t.u32(len(every)), 1, *each)]
-
-    def _calls(
-        self,
-        finish: str,
-        batch: dict[Index, t.Expr],
-        place: tuple[t.Expr, list[t.Expr]],
-        total: t.Expr,
-    ) -> Iterator[t.Stmt]:
-        """Yield the call for a total, or for each of its four components."""
-        i, columns = place
-        each = (
-            [total]
-            if self.access.stores_vectors
-            else [t.Member(total, c) for c in COMPONENTS]
-        )
-        for j, part in zip(columns, each, strict=False):
-            at = self.left.origin + i, self.right.origin + j
-            yield t.Evaluate(t.call(finish, *self._ordered(batch, at), part))
-
-    def _ordered(
-        self, batch: dict[Index, t.Expr], place: tuple[t.Expr, t.Expr]
-    ) -> list[t.Expr]:
-        """Return the arguments of `finish` for a place: indices, or row and column."""
-        if self.joins:
-            return [*batch.values(), *place]
-        at = {**batch, self.row: place[0], self.column: place[1]}
-        return [at[index] for index in self.task.domain]
-
-    def _name_side(self, wanted: str, side: tuple[Index, ...]) -> t.Ident:
-        s = self.builder
-        *joined, last = side
-        return t.Ident(s.fresh(wanted) if joined else s.name(last.name))
-
-    def _declare_finish(self) -> str:
-        """Declare the function `finish` for one total, or for four with whole vectors.
-
-        For `c[i, j] = alpha * sum[p] a[i, p] * b[j, p]` and whole vectors:
-
-            fn finish(i: u32, j: u32, c_sum: vec4f) {
-                if (i >= u.m || j >= u.n) {
-                    return;
-                }
-                c[(i * u.n + j) >> 2u] = u.alpha * c_sum;
-            }
-        """
-        s = self.builder
-        lanes = LANES if self.access.stores_vectors else 1
-        name = s.fresh("finish")
-        batch = {x: t.Ident(s.name(x.name)) for x in batch_of(self.task)}
-        row, column = (
-            self._name_side(*side) for side in zip(_SIDES, self.sides, strict=True)
-        )
-        value = t.Ident(
-            s.fresh(f"{reduction_label(self.task)}_{self.registers.found.kind}")
-        )
-        steps: list[t.Stmt] = []
-        at: dict[Index, t.Expr] = {**batch}
-        for side, place in zip(self.sides, (row, column), strict=True):
-            at |= side_places(s, steps, side, place)
-        lowerer = Lowerer(
-            s, at, steps, vector=self.column if self.access.stores_vectors else None
-        )
-        lowerer.reduced[reduction_of(self.task)] = Value(
-            value, wide=self.access.stores_vectors
-        )
-        write_steps(lowerer, self.task.stage)
-        body: list[t.Stmt] = [leave_outside(s, row, column), *steps]
-        ordered = self._ordered({**batch}, (row, column))
-        inputs = [(name.name, "u32") for name in ordered if isinstance(name, t.Ident)]
-        about = f"What becomes of {'four neighbouring totals of a row' if self.access.stores_vectors else 'one total'}"
-        type_ = wgsl_type(self.registers.found.type, lanes)
-        signature = (*inputs, (value.name, type_))
-        s.declare(
-            f"function {name}",
-            wgsl.Function(name, signature, "", tuple(body), f"{about}."),
-        )
-        return name

@@ -22,6 +22,7 @@ from kerngen.schedule.contraction import (
     product_of,
     sides_of,
 )
+from kerngen.schedule.gemm.phases import phases_of
 from kerngen.schedule.gemm.shader import Access, GemmShader, wide_tensors
 from kerngen.schedule.gemm.stream import TermShares, joining_shader
 from kerngen.schedule.gemm.tiling import DEFAULT, VECTOR, Tiling, tiling_of
@@ -90,13 +91,22 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     - `padded`: whole vectors, and any number of terms from k on
     - `singly`, `singly_padded`: the same, but for results, which are stored one by one
     - `edge`: single elements
+    - `phased`: the same, of a strided gradient whose stride is not 1
     """
     tiling = tiling_of(options)
     loading, storing = _whole_vectors(task)
     yield from _of_vectors(task, tiling, Access.ALIGNED, all_of(loading, storing))
     if storing != ALWAYS and _loads_apart(task):
         yield from _of_vectors(task, tiling, Access.SINGLY, loading)
-    yield _variant(task, tiling, Access.EDGE, ALWAYS)
+    phases = phases_of(task)
+    if phases is None:
+        yield _variant(task, tiling, Access.EDGE, ALWAYS)
+        return
+    if phases.is_one != NEVER:
+        yield _variant(task, tiling, Access.EDGE, phases.is_one, one_phase=True)
+    whole = replace(tiling, stream=0)
+    shader = GemmShader(task, whole, Access.EDGE, phases=phases).shader()
+    yield Variant("phased", ALWAYS, (shader,))
 
 
 def _of_vectors(
@@ -131,9 +141,16 @@ def _padded(aligned: Variant, name: str, when: Guard) -> Variant:
     return replace(aligned, name=name, when=when, shaders=shaders)
 
 
-def _variant(task: Task, tiling: Tiling, access: Access, when: Guard) -> Variant:
+def _variant(
+    task: Task,
+    tiling: Tiling,
+    access: Access,
+    when: Guard,
+    *,
+    one_phase: bool = False,
+) -> Variant:
     tiling = _with_fewer_registers(task, tiling, access)
-    writer = GemmShader(task, tiling, access)
+    writer = GemmShader(task, tiling, access, one_phase=one_phase)
     shader = writer.shader()
     if not tiling.stream:
         return Variant(access.value, when, (shader,))

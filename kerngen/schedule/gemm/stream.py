@@ -21,12 +21,13 @@ Matrix-Matrix Multiplication on the GPU", 2023.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from kerngen.ir.nodes import Index, Reduce
 from kerngen.plan import size as host
 from kerngen.schedule.contraction import product_of, sides_of
+from kerngen.schedule.gemm.phases import Phases
 from kerngen.schedule.gemm.tiling import Tiling
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.cooperation import (
@@ -91,7 +92,7 @@ class TermShares:
     """How the workgroups share the loop turns of all tiles.
 
     `m`, `n` and `k` are the sizes of a tile, and `most` is the number of workgroups that a
-    device is taken to run at once.
+    device is taken to run at once.  Each of the `phases` of the columns has tiles of its own.
     """
 
     task: Task
@@ -99,23 +100,27 @@ class TermShares:
     n: host.Size
     k: host.Size
     most: host.Size
+    phases: Phases | None = field(default=None, kw_only=True)
 
     @classmethod
-    def of(cls, task: Task, tiling: Tiling) -> TermShares:
+    def of(cls, task: Task, tiling: Tiling, phases: Phases | None = None) -> TermShares:
         """Return the shares for a stage and a tiling."""
-        return cls(task, *map(host.Literal, _numbers(tiling)))
+        return cls(task, *map(host.Literal, _numbers(tiling)), phases=phases)
 
     @property
     def tiled_axes(self) -> tuple[host.Size, host.Size]:
         """How many tiles lie along the rows of the result, and along its columns."""
         rows, columns = map(domain_size, sides_of(self.task))
+        if self.phases:
+            columns = self.phases.columns_of_each
         return host.ceil_div(rows, self.m), host.ceil_div(columns, self.n)
 
     @property
     def tiles(self) -> host.Size:
         """The number of tiles of the result."""
         rows, columns = self.tiled_axes
-        return domain_size(batch_of(self.task)) * rows * columns
+        phases = self.phases.count if self.phases else host.Literal(1)
+        return domain_size(batch_of(self.task)) * phases * rows * columns
 
     @property
     def turns(self) -> host.Size:
@@ -289,7 +294,8 @@ class ProductTiles:
         rows, columns = (self[axis] for axis in self.shares.tiled_axes)
         batch = batch_of(self.shares.task)
         at = unravel(self.shader, self.body, batch, tile // columns // rows)
-        row = tile // columns % rows if batch else tile // columns
+        many = batch or self.shares.phases
+        row = tile // columns % rows if many else tile // columns
         column = tile % columns
         if backwards[0]:
             row = t.Binary("-", t.Binary("-", rows, t.ONE), row)
@@ -533,10 +539,19 @@ def _joined_rows(shader: ShaderBuilder, reduce: Reduce, total: t.Ident) -> list[
     ]
 
 
-def leave_outside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Stmt:
-    """Return the statement that ends an invocation beyond the last row or column."""
-    rows, columns = map(shader.size, sides_of(shader.task))
-    return t.If(t.any_of(row >= rows, column >= columns), (t.Return(),))
+def leave_outside(
+    shader: ShaderBuilder,
+    row: t.Expr,
+    column: t.Expr,
+    columns: tuple[Index, ...] | None = None,
+) -> t.Stmt:
+    """Return the statement that ends an invocation beyond the last row or column.
+
+    `columns` are the indices of the columns, where they are not those of the stage.
+    """
+    sides = sides_of(shader.task)
+    beyond = row >= shader.size(sides[0]), column >= shader.size(columns or sides[1])
+    return t.If(t.any_of(*beyond), (t.Return(),))
 
 
 def is_inside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Expr:

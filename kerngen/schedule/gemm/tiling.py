@@ -58,6 +58,11 @@ class Tiling:
         return self.m // self.micro_m
 
     @property
+    def sums(self) -> int:
+        """The number of sums of an invocation."""
+        return self.micro_m * self.micro_n
+
+    @property
     def invocations(self) -> int:
         """The number of invocations of a workgroup."""
         return self.rows * self.columns
@@ -150,35 +155,36 @@ TINY_OPTIONS: Final[Options] = {"tile": (32, 32, 8), "micro": (4, 4)}
 """For many matrices of up to 32 x 32 results: 5,000 products of 18 x 18 take 58 us on an H200, and
 98 in tiles of 32 terms; of 24 x 24 40 and 64, 2,000 of 28 x 28 20 and 27."""
 
-MANY_WINDOWS_OPTIONS: Final[Options] = {"tile": (64, 128, 16), "micro": (8, 8)}
-"""For convolutions of many results and at most 64 rows: a workgroup for each tile.
-
-Convolutions by 3 x 3, with wgpu's checks, on an H200, in us:
-
-| images | kernels | 128 x 64 shared | 64 x 128 | 128 x 128 of 8 terms, shared |
-| --- | --- | --- | --- | --- |
-| 16 of 256 x 14 x 14 | 256 | 129 | 549 | 211 |
-| 32 of 128 x 28 x 28 | 128 | 240 | 268 | 423 |
-| 8 of 64 x 56 x 56 | 128 | 127 | 146 | 220 |
-| 8 of 512 x 7 x 7 | 512 | 82 | 521 | 142 |
-| 32 of 64 x 56 x 56 | 64 | 531 | 288 | 763 |
-"""
-
 LOW_OPTIONS: Final[Options] = {
     "tile": (16, 128, 16),
     "micro": (4, 8),
     "stream": (528,),
 }
 """For few rows, as the channels of photographs: the gradient of 8 images of 3 x 224 x 224 by
-32 kernels of 3 x 3 takes 440 us, and 4,600 in tiles of 32 x 32."""
+64 kernels of 7 x 7 with stride 4 takes 215 us on an H200, and 307 in tiles of 32 x 32."""
+
+WINDOWED_OPTIONS: Final[Options] = {
+    "tile": (64, 64, 16),
+    "micro": (4, 8),
+    "stream": (528,),
+}
+"""For windows, with twice the lanes of `MEDIUM_OPTIONS`, which share what places cost: 2 images
+of 48 x 30 x 30 by 40 kernels of 3 x 3 take 16 us, and 26 with 64 lanes."""
+
+HIGH_OPTIONS: Final[Options] = {
+    "tile": (96, 128, 16),
+    "micro": (8, 8),
+    "stream": (264,),
+}
+"""For rows that fill 96 and not 128, as of 96 or 192 kernels: 16 images of 96 x 48 x 48 by 96
+kernels of 3 x 3 take 10 % less than in tiles of 128 x 64."""
 
 MEDIUM_OPTIONS: Final[Options] = {
     "tile": (64, 64, 16),
     "micro": (8, 8),
     "stream": (528,),
 }
-"""For products of middle size, and for one side of 33 to 64: the gradient by 64 kernels of 64 x
-3 x 3, of 32 images of 56 x 56, takes 363 us, and 623 in tiles of 32 x 32."""
+"""For products of middle size."""
 
 LARGE_OPTIONS: Final[Options] = {
     "tile": (128, 64, 16),

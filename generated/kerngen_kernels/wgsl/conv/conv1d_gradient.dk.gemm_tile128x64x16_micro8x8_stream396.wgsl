@@ -25,23 +25,17 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> b_tile: array<array<vec4f, 16>, 16>;
 
-// An element of the operand a.
-fn a_element(f: u32, n: u32, j: u32) -> f32 {
-    return dy[(n * u.o + f) * u.p + j];
-}
-
 // An element of the operand b.
-fn b_element(q: u32, v: u32, n: u32, j: u32) -> f32 {
-    return select(0.0, x[(n * u.c + q) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
+fn b_element(start: u32, w: u32) -> f32 {
+    let is_inside = w < u.w;
+    return select(0.0, x[select(0u, start + w, is_inside)], is_inside);
 }
 
 // What becomes of one total.
-fn finish(f: u32, column_: u32, dk_sum: f32) {
+fn finish(f: u32, column_: u32, q: u32, v: u32, dk_sum: f32) {
     if (f >= u.o || column_ >= u.c * u.s) {
         return;
     }
-    let q = column_ / u.s;
-    let v = column_ % u.s;
     dk[(f * u.c + q) * u.s + v] = dk_sum;
 }
 
@@ -87,6 +81,10 @@ fn edge(
         let a_0_f_2 = a_0_place_2;
         let a_0_place_3 = min(tile_row + a_at_0 * 4u + 3u, u.o - 1u);
         let a_0_f_3 = a_0_place_3;
+        let a_0_from_0 = a_0_f_0 * u.p;
+        let a_0_from_1 = a_0_f_1 * u.p;
+        let a_0_from_2 = a_0_f_2 * u.p;
+        let a_0_from_3 = a_0_f_3 * u.p;
         let a_unit_1 = lane + 128u;
         let a_at_1 = a_unit_1 >> 4u;
         let a_term_1 = a_unit_1 & 15u;
@@ -98,6 +96,10 @@ fn edge(
         let a_1_f_2 = a_1_place_2;
         let a_1_place_3 = min(tile_row + a_at_1 * 4u + 3u, u.o - 1u);
         let a_1_f_3 = a_1_place_3;
+        let a_1_from_0 = a_1_f_0 * u.p;
+        let a_1_from_1 = a_1_f_1 * u.p;
+        let a_1_from_2 = a_1_f_2 * u.p;
+        let a_1_from_3 = a_1_f_3 * u.p;
         let a_unit_2 = lane + 256u;
         let a_at_2 = a_unit_2 >> 4u;
         let a_term_2 = a_unit_2 & 15u;
@@ -109,6 +111,10 @@ fn edge(
         let a_2_f_2 = a_2_place_2;
         let a_2_place_3 = min(tile_row + a_at_2 * 4u + 3u, u.o - 1u);
         let a_2_f_3 = a_2_place_3;
+        let a_2_from_0 = a_2_f_0 * u.p;
+        let a_2_from_1 = a_2_f_1 * u.p;
+        let a_2_from_2 = a_2_f_2 * u.p;
+        let a_2_from_3 = a_2_f_3 * u.p;
         let a_unit_3 = lane + 384u;
         let a_at_3 = a_unit_3 >> 4u;
         let a_term_3 = a_unit_3 & 15u;
@@ -120,6 +126,10 @@ fn edge(
         let a_3_f_2 = a_3_place_2;
         let a_3_place_3 = min(tile_row + a_at_3 * 4u + 3u, u.o - 1u);
         let a_3_f_3 = a_3_place_3;
+        let a_3_from_0 = a_3_f_0 * u.p;
+        let a_3_from_1 = a_3_f_1 * u.p;
+        let a_3_from_2 = a_3_f_2 * u.p;
+        let a_3_from_3 = a_3_f_3 * u.p;
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 15u;
         let b_term_0 = b_unit_0 >> 4u;
@@ -135,6 +145,14 @@ fn edge(
         let b_0_place_3 = min(tile_column + b_at_0 + 48u, u.c * u.s - 1u);
         let b_0_v_3 = b_0_place_3 % u.s;
         let b_0_q_3 = b_0_place_3 / u.s;
+        let b_0_from_0 = b_0_q_0 * u.w;
+        let b_0_w_0 = b_0_v_0 * u32(u.skip) - u32(u.edge);
+        let b_0_from_1 = b_0_q_1 * u.w;
+        let b_0_w_1 = b_0_v_1 * u32(u.skip) - u32(u.edge);
+        let b_0_from_2 = b_0_q_2 * u.w;
+        let b_0_w_2 = b_0_v_2 * u32(u.skip) - u32(u.edge);
+        let b_0_from_3 = b_0_q_3 * u.w;
+        let b_0_w_3 = b_0_v_3 * u32(u.skip) - u32(u.edge);
         let b_unit_1 = lane + 128u;
         let b_at_1 = b_unit_1 & 15u;
         let b_term_1 = b_unit_1 >> 4u;
@@ -177,16 +195,21 @@ fn edge(
         if (begin < last_term) {
             a_0_j = (begin + a_term_0) % u.p;
             a_0_n = (begin + a_term_0) / u.p;
-            a_load_0 = vec4f(a_element(a_0_f_0, min(a_0_n, u.b - 1u), a_0_j), a_element(a_0_f_1, min(a_0_n, u.b - 1u), a_0_j), a_element(a_0_f_2, min(a_0_n, u.b - 1u), a_0_j), a_element(a_0_f_3, min(a_0_n, u.b - 1u), a_0_j));
-            a_load_1 = vec4f(a_element(a_1_f_0, min(a_0_n, u.b - 1u), a_0_j), a_element(a_1_f_1, min(a_0_n, u.b - 1u), a_0_j), a_element(a_1_f_2, min(a_0_n, u.b - 1u), a_0_j), a_element(a_1_f_3, min(a_0_n, u.b - 1u), a_0_j));
-            a_load_2 = vec4f(a_element(a_2_f_0, min(a_0_n, u.b - 1u), a_0_j), a_element(a_2_f_1, min(a_0_n, u.b - 1u), a_0_j), a_element(a_2_f_2, min(a_0_n, u.b - 1u), a_0_j), a_element(a_2_f_3, min(a_0_n, u.b - 1u), a_0_j));
-            a_load_3 = vec4f(a_element(a_3_f_0, min(a_0_n, u.b - 1u), a_0_j), a_element(a_3_f_1, min(a_0_n, u.b - 1u), a_0_j), a_element(a_3_f_2, min(a_0_n, u.b - 1u), a_0_j), a_element(a_3_f_3, min(a_0_n, u.b - 1u), a_0_j));
+            let a_0_from = min(a_0_n, u.b - 1u) * u.o * u.p + a_0_j;
+            a_load_0 = vec4f(dy[a_0_from_0 + a_0_from], dy[a_0_from_1 + a_0_from], dy[a_0_from_2 + a_0_from], dy[a_0_from_3 + a_0_from]);
+            a_load_1 = vec4f(dy[a_1_from_0 + a_0_from], dy[a_1_from_1 + a_0_from], dy[a_1_from_2 + a_0_from], dy[a_1_from_3 + a_0_from]);
+            a_load_2 = vec4f(dy[a_2_from_0 + a_0_from], dy[a_2_from_1 + a_0_from], dy[a_2_from_2 + a_0_from], dy[a_2_from_3 + a_0_from]);
+            a_load_3 = vec4f(dy[a_3_from_0 + a_0_from], dy[a_3_from_1 + a_0_from], dy[a_3_from_2 + a_0_from], dy[a_3_from_3 + a_0_from]);
             b_0_j = (begin + b_term_0) % u.p;
             b_0_n = (begin + b_term_0) / u.p;
             b_1_j = (begin + b_term_1) % u.p;
             b_1_n = (begin + b_term_1) / u.p;
-            b_load_0 = vec4f(b_element(b_0_q_0, b_0_v_0, min(b_0_n, u.b - 1u), b_0_j), b_element(b_0_q_1, b_0_v_1, min(b_0_n, u.b - 1u), b_0_j), b_element(b_0_q_2, b_0_v_2, min(b_0_n, u.b - 1u), b_0_j), b_element(b_0_q_3, b_0_v_3, min(b_0_n, u.b - 1u), b_0_j));
-            b_load_1 = vec4f(b_element(b_0_q_0, b_0_v_0, min(b_1_n, u.b - 1u), b_1_j), b_element(b_0_q_1, b_0_v_1, min(b_1_n, u.b - 1u), b_1_j), b_element(b_0_q_2, b_0_v_2, min(b_1_n, u.b - 1u), b_1_j), b_element(b_0_q_3, b_0_v_3, min(b_1_n, u.b - 1u), b_1_j));
+            let b_0_from = min(b_0_n, u.b - 1u) * u.c * u.w;
+            let b_0_w = b_0_j * u32(u.step);
+            let b_1_from = min(b_1_n, u.b - 1u) * u.c * u.w;
+            let b_1_w = b_1_j * u32(u.step);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_w_0 + b_0_w), b_element(b_0_from_1 + b_0_from, b_0_w_1 + b_0_w), b_element(b_0_from_2 + b_0_from, b_0_w_2 + b_0_w), b_element(b_0_from_3 + b_0_from, b_0_w_3 + b_0_w));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_w_0 + b_1_w), b_element(b_0_from_1 + b_1_from, b_0_w_1 + b_1_w), b_element(b_0_from_2 + b_1_from, b_0_w_2 + b_1_w), b_element(b_0_from_3 + b_1_from, b_0_w_3 + b_1_w));
         }
         for (var following = begin + 16u; following < last_term + 16u; following += 16u) {
             if (following > last_term) {
@@ -211,10 +234,11 @@ fn edge(
                 a_0_j = a_0_j - u.p;
                 a_0_n += 1u;
             }
-            a_load_0 = vec4f(a_element(a_0_f_0, min(a_0_n, u.b - 1u), a_0_j), a_element(a_0_f_1, min(a_0_n, u.b - 1u), a_0_j), a_element(a_0_f_2, min(a_0_n, u.b - 1u), a_0_j), a_element(a_0_f_3, min(a_0_n, u.b - 1u), a_0_j));
-            a_load_1 = vec4f(a_element(a_1_f_0, min(a_0_n, u.b - 1u), a_0_j), a_element(a_1_f_1, min(a_0_n, u.b - 1u), a_0_j), a_element(a_1_f_2, min(a_0_n, u.b - 1u), a_0_j), a_element(a_1_f_3, min(a_0_n, u.b - 1u), a_0_j));
-            a_load_2 = vec4f(a_element(a_2_f_0, min(a_0_n, u.b - 1u), a_0_j), a_element(a_2_f_1, min(a_0_n, u.b - 1u), a_0_j), a_element(a_2_f_2, min(a_0_n, u.b - 1u), a_0_j), a_element(a_2_f_3, min(a_0_n, u.b - 1u), a_0_j));
-            a_load_3 = vec4f(a_element(a_3_f_0, min(a_0_n, u.b - 1u), a_0_j), a_element(a_3_f_1, min(a_0_n, u.b - 1u), a_0_j), a_element(a_3_f_2, min(a_0_n, u.b - 1u), a_0_j), a_element(a_3_f_3, min(a_0_n, u.b - 1u), a_0_j));
+            let a_0_from_ = min(a_0_n, u.b - 1u) * u.o * u.p + a_0_j;
+            a_load_0 = vec4f(dy[a_0_from_0 + a_0_from_], dy[a_0_from_1 + a_0_from_], dy[a_0_from_2 + a_0_from_], dy[a_0_from_3 + a_0_from_]);
+            a_load_1 = vec4f(dy[a_1_from_0 + a_0_from_], dy[a_1_from_1 + a_0_from_], dy[a_1_from_2 + a_0_from_], dy[a_1_from_3 + a_0_from_]);
+            a_load_2 = vec4f(dy[a_2_from_0 + a_0_from_], dy[a_2_from_1 + a_0_from_], dy[a_2_from_2 + a_0_from_], dy[a_2_from_3 + a_0_from_]);
+            a_load_3 = vec4f(dy[a_3_from_0 + a_0_from_], dy[a_3_from_1 + a_0_from_], dy[a_3_from_2 + a_0_from_], dy[a_3_from_3 + a_0_from_]);
             b_0_n += b_0_step_n;
             b_0_j += b_0_step_j;
             if (b_0_j >= u.p) {
@@ -227,8 +251,12 @@ fn edge(
                 b_1_j = b_1_j - u.p;
                 b_1_n += 1u;
             }
-            b_load_0 = vec4f(b_element(b_0_q_0, b_0_v_0, min(b_0_n, u.b - 1u), b_0_j), b_element(b_0_q_1, b_0_v_1, min(b_0_n, u.b - 1u), b_0_j), b_element(b_0_q_2, b_0_v_2, min(b_0_n, u.b - 1u), b_0_j), b_element(b_0_q_3, b_0_v_3, min(b_0_n, u.b - 1u), b_0_j));
-            b_load_1 = vec4f(b_element(b_0_q_0, b_0_v_0, min(b_1_n, u.b - 1u), b_1_j), b_element(b_0_q_1, b_0_v_1, min(b_1_n, u.b - 1u), b_1_j), b_element(b_0_q_2, b_0_v_2, min(b_1_n, u.b - 1u), b_1_j), b_element(b_0_q_3, b_0_v_3, min(b_1_n, u.b - 1u), b_1_j));
+            let b_0_from_ = min(b_0_n, u.b - 1u) * u.c * u.w;
+            let b_0_w_ = b_0_j * u32(u.step);
+            let b_1_from_ = min(b_1_n, u.b - 1u) * u.c * u.w;
+            let b_1_w_ = b_1_j * u32(u.step);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_w_0 + b_0_w_), b_element(b_0_from_1 + b_0_from_, b_0_w_1 + b_0_w_), b_element(b_0_from_2 + b_0_from_, b_0_w_2 + b_0_w_), b_element(b_0_from_3 + b_0_from_, b_0_w_3 + b_0_w_));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_w_0 + b_1_w_), b_element(b_0_from_1 + b_1_from_, b_0_w_1 + b_1_w_), b_element(b_0_from_2 + b_1_from_, b_0_w_2 + b_1_w_), b_element(b_0_from_3 + b_1_from_, b_0_w_3 + b_1_w_));
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];
                 let a_1 = a_tile[0u][1u][row];
@@ -585,6 +613,18 @@ fn edge(
         }
 
         for (var number = 0u; number < 16u; number += 1u) {
+            let place = tile_column + (column + (number & 1u) * 8u);
+            let at_q = place / u.s;
+            let at_v = place % u.s;
+            let place_ = tile_column + (column + (number & 1u) * 8u + 16u);
+            let at_q_ = place_ / u.s;
+            let at_v_ = place_ % u.s;
+            let place_2 = tile_column + (column + (number & 1u) * 8u + 32u);
+            let at_q_2 = place_2 / u.s;
+            let at_v_2 = place_2 % u.s;
+            let place_3 = tile_column + (column + (number & 1u) * 8u + 48u);
+            let at_q_3 = place_3 / u.s;
+            let at_v_3 = place_3 % u.s;
             var total: vec4f;
             switch number {
                 case 0u: { total = acc_0_0; }
@@ -605,10 +645,10 @@ fn edge(
                 default: { total = acc_7_1; }
             }
             if (whole) {
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u), total.x);
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 16u), total.y);
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 32u), total.z);
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 48u), total.w);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place, at_q, at_v, total.x);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place_, at_q_, at_v_, total.y);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place_2, at_q_2, at_v_2, total.z);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place_3, at_q_3, at_v_3, total.w);
             }
             if (!whole) {
                 parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = total;

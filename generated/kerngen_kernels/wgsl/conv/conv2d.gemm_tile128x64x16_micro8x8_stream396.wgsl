@@ -35,28 +35,16 @@ fn a_vector(f: u32, term: u32) -> vec4f {
 }
 
 // An element of the operand b.
-fn b_element(n: u32, i: u32, j: u32, q: u32, u_: u32, v: u32) -> f32 {
-    return x[((n * u.c + q) * u.h + i) * u.w + j];
-}
-
-// Whether a place lies on an axis.
-fn on_axis(place: i32, length_: i32) -> bool {
-    return place >= 0 && place < length_;
-}
-
-// An element of the operand b.
-fn b_element_(n: u32, i: u32, j: u32, q: u32, u_: u32, v: u32) -> f32 {
-    return select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+fn b_element(start: u32, h: u32, w: u32) -> f32 {
+    let is_inside = h < u.h && w < u.w;
+    return select(0.0, x[select(0u, start + (h * u.w + w), is_inside)], is_inside);
 }
 
 // What becomes of one total.
-fn finish(f: u32, column_: u32, y_sum: f32) {
+fn finish(f: u32, column_: u32, n: u32, i: u32, j: u32, y_sum: f32) {
     if (f >= u.o || column_ >= u.b * u.y_axis_2 * u.y_axis_3) {
         return;
     }
-    let n = column_ / u.y_axis_3 / u.y_axis_2;
-    let i = column_ / u.y_axis_3 % u.y_axis_2;
-    let j = column_ % u.y_axis_3;
     y[((n * u.o + f) * u.y_axis_2 + i) * u.y_axis_3 + j] = y_sum;
 }
 
@@ -126,6 +114,18 @@ fn edge(
         let b_0_j_3 = b_0_place_3 % u.y_axis_3;
         let b_0_i_3 = b_0_place_3 / u.y_axis_3 % u.y_axis_2;
         let b_0_n_3 = b_0_place_3 / u.y_axis_3 / u.y_axis_2;
+        let b_0_from_0 = b_0_n_0 * u.c * u.h * u.w;
+        let b_0_h_0 = b_0_i_0 * u32(u.step) - u32(u.edge);
+        let b_0_w_0 = b_0_j_0 * u32(u.step) - u32(u.edge);
+        let b_0_from_1 = b_0_n_1 * u.c * u.h * u.w;
+        let b_0_h_1 = b_0_i_1 * u32(u.step) - u32(u.edge);
+        let b_0_w_1 = b_0_j_1 * u32(u.step) - u32(u.edge);
+        let b_0_from_2 = b_0_n_2 * u.c * u.h * u.w;
+        let b_0_h_2 = b_0_i_2 * u32(u.step) - u32(u.edge);
+        let b_0_w_2 = b_0_j_2 * u32(u.step) - u32(u.edge);
+        let b_0_from_3 = b_0_n_3 * u.c * u.h * u.w;
+        let b_0_h_3 = b_0_i_3 * u32(u.step) - u32(u.edge);
+        let b_0_w_3 = b_0_j_3 * u32(u.step) - u32(u.edge);
         let b_unit_1 = lane + 128u;
         let b_at_1 = b_unit_1 & 15u;
         let b_term_1 = b_unit_1 >> 4u;
@@ -165,7 +165,6 @@ fn edge(
         var b_1_u: u32;
         let b_1_step_q = 16u / u.s / u.r;
         var b_1_q: u32;
-        let b_is_single = u32(u.step) == 1u && u32(-u.edge) == 0u && u.r == 1u && u.s == 1u && u.y_axis_2 <= u.h && u.y_axis_3 <= u.w;
         if (begin < last_term) {
             a_load_0 = a_vector(a_f_0, begin + a_term_0);
             a_load_1 = a_vector(a_f_1, begin + a_term_1);
@@ -177,14 +176,14 @@ fn edge(
             b_1_v = (begin + b_term_1) % u.s;
             b_1_u = (begin + b_term_1) / u.s % u.r;
             b_1_q = (begin + b_term_1) / u.s / u.r;
-            if (b_is_single) {
-                b_load_0 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_q, u.c - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_q, u.c - 1u), b_1_u, b_1_v));
-            }
-            if (!b_is_single) {
-                b_load_0 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_q, u.c - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_q, u.c - 1u), b_1_u, b_1_v));
-            }
+            let b_0_from = min(b_0_q, u.c - 1u) * u.h * u.w;
+            let b_0_h = b_0_u * u32(u.skip);
+            let b_0_w = b_0_v * u32(u.skip);
+            let b_1_from = min(b_1_q, u.c - 1u) * u.h * u.w;
+            let b_1_h = b_1_u * u32(u.skip);
+            let b_1_w = b_1_v * u32(u.skip);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_h_0 + b_0_h, b_0_w_0 + b_0_w), b_element(b_0_from_1 + b_0_from, b_0_h_1 + b_0_h, b_0_w_1 + b_0_w), b_element(b_0_from_2 + b_0_from, b_0_h_2 + b_0_h, b_0_w_2 + b_0_w), b_element(b_0_from_3 + b_0_from, b_0_h_3 + b_0_h, b_0_w_3 + b_0_w));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_h_0 + b_1_h, b_0_w_0 + b_1_w), b_element(b_0_from_1 + b_1_from, b_0_h_1 + b_1_h, b_0_w_1 + b_1_w), b_element(b_0_from_2 + b_1_from, b_0_h_2 + b_1_h, b_0_w_2 + b_1_w), b_element(b_0_from_3 + b_1_from, b_0_h_3 + b_1_h, b_0_w_3 + b_1_w));
         }
         for (var following = begin + 16u; following < last_term + 16u; following += 16u) {
             if (following > last_term) {
@@ -229,14 +228,14 @@ fn edge(
                 b_1_u = b_1_u - u.r;
                 b_1_q += 1u;
             }
-            if (b_is_single) {
-                b_load_0 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_q, u.c - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_q, u.c - 1u), b_1_u, b_1_v));
-            }
-            if (!b_is_single) {
-                b_load_0 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_q, u.c - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_q, u.c - 1u), b_1_u, b_1_v));
-            }
+            let b_0_from_ = min(b_0_q, u.c - 1u) * u.h * u.w;
+            let b_0_h_ = b_0_u * u32(u.skip);
+            let b_0_w_ = b_0_v * u32(u.skip);
+            let b_1_from_ = min(b_1_q, u.c - 1u) * u.h * u.w;
+            let b_1_h_ = b_1_u * u32(u.skip);
+            let b_1_w_ = b_1_v * u32(u.skip);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_h_0 + b_0_h_, b_0_w_0 + b_0_w_), b_element(b_0_from_1 + b_0_from_, b_0_h_1 + b_0_h_, b_0_w_1 + b_0_w_), b_element(b_0_from_2 + b_0_from_, b_0_h_2 + b_0_h_, b_0_w_2 + b_0_w_), b_element(b_0_from_3 + b_0_from_, b_0_h_3 + b_0_h_, b_0_w_3 + b_0_w_));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_h_0 + b_1_h_, b_0_w_0 + b_1_w_), b_element(b_0_from_1 + b_1_from_, b_0_h_1 + b_1_h_, b_0_w_1 + b_1_w_), b_element(b_0_from_2 + b_1_from_, b_0_h_2 + b_1_h_, b_0_w_2 + b_1_w_), b_element(b_0_from_3 + b_1_from_, b_0_h_3 + b_1_h_, b_0_w_3 + b_1_w_));
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];
                 let a_1 = a_tile[0u][1u][row];
@@ -593,6 +592,22 @@ fn edge(
         }
 
         for (var number = 0u; number < 16u; number += 1u) {
+            let place = tile_column + (column + (number & 1u) * 8u);
+            let at_n = place / u.y_axis_3 / u.y_axis_2;
+            let at_i = place / u.y_axis_3 % u.y_axis_2;
+            let at_j = place % u.y_axis_3;
+            let place_ = tile_column + (column + (number & 1u) * 8u + 16u);
+            let at_n_ = place_ / u.y_axis_3 / u.y_axis_2;
+            let at_i_ = place_ / u.y_axis_3 % u.y_axis_2;
+            let at_j_ = place_ % u.y_axis_3;
+            let place_2 = tile_column + (column + (number & 1u) * 8u + 32u);
+            let at_n_2 = place_2 / u.y_axis_3 / u.y_axis_2;
+            let at_i_2 = place_2 / u.y_axis_3 % u.y_axis_2;
+            let at_j_2 = place_2 % u.y_axis_3;
+            let place_3 = tile_column + (column + (number & 1u) * 8u + 48u);
+            let at_n_3 = place_3 / u.y_axis_3 / u.y_axis_2;
+            let at_i_3 = place_3 / u.y_axis_3 % u.y_axis_2;
+            let at_j_3 = place_3 % u.y_axis_3;
             var total: vec4f;
             switch number {
                 case 0u: { total = acc_0_0; }
@@ -613,10 +628,10 @@ fn edge(
                 default: { total = acc_7_1; }
             }
             if (whole) {
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u), total.x);
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 16u), total.y);
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 32u), total.z);
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 48u), total.w);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place, at_n, at_i, at_j, total.x);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place_, at_n_, at_i_, at_j_, total.y);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place_2, at_n_2, at_i_2, at_j_2, total.z);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place_3, at_n_3, at_i_3, at_j_3, total.w);
             }
             if (!whole) {
                 parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = total;

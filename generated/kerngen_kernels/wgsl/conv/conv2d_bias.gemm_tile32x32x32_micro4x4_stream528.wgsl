@@ -36,28 +36,16 @@ fn a_vector(f: u32, term: u32) -> vec4f {
 }
 
 // An element of the operand b.
-fn b_element(n: u32, i: u32, j: u32, q: u32, u_: u32, v: u32) -> f32 {
-    return x[((n * u.c + q) * u.h + i) * u.w + j];
-}
-
-// Whether a place lies on an axis.
-fn on_axis(place: i32, length_: i32) -> bool {
-    return place >= 0 && place < length_;
-}
-
-// An element of the operand b.
-fn b_element_(n: u32, i: u32, j: u32, q: u32, u_: u32, v: u32) -> f32 {
-    return select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+fn b_element(start: u32, h: u32, w: u32) -> f32 {
+    let is_inside = h < u.h && w < u.w;
+    return select(0.0, x[select(0u, start + (h * u.w + w), is_inside)], is_inside);
 }
 
 // What becomes of one total.
-fn finish(f: u32, column_: u32, y_sum: f32) {
+fn finish(f: u32, column_: u32, n: u32, i: u32, j: u32, y_sum: f32) {
     if (f >= u.o || column_ >= u.b * u.y_axis_2 * u.y_axis_3) {
         return;
     }
-    let n = column_ / u.y_axis_3 / u.y_axis_2;
-    let i = column_ / u.y_axis_3 % u.y_axis_2;
-    let j = column_ % u.y_axis_3;
     y[((n * u.o + f) * u.y_axis_2 + i) * u.y_axis_3 + j] = bias[f] + y_sum;
 }
 
@@ -127,6 +115,18 @@ fn edge(
         let b_0_j_3 = b_0_place_3 % u.y_axis_3;
         let b_0_i_3 = b_0_place_3 / u.y_axis_3 % u.y_axis_2;
         let b_0_n_3 = b_0_place_3 / u.y_axis_3 / u.y_axis_2;
+        let b_0_from_0 = b_0_n_0 * u.c * u.h * u.w;
+        let b_0_h_0 = b_0_i_0 * u32(u.step) - u32(u.edge);
+        let b_0_w_0 = b_0_j_0 * u32(u.step) - u32(u.edge);
+        let b_0_from_1 = b_0_n_1 * u.c * u.h * u.w;
+        let b_0_h_1 = b_0_i_1 * u32(u.step) - u32(u.edge);
+        let b_0_w_1 = b_0_j_1 * u32(u.step) - u32(u.edge);
+        let b_0_from_2 = b_0_n_2 * u.c * u.h * u.w;
+        let b_0_h_2 = b_0_i_2 * u32(u.step) - u32(u.edge);
+        let b_0_w_2 = b_0_j_2 * u32(u.step) - u32(u.edge);
+        let b_0_from_3 = b_0_n_3 * u.c * u.h * u.w;
+        let b_0_h_3 = b_0_i_3 * u32(u.step) - u32(u.edge);
+        let b_0_w_3 = b_0_j_3 * u32(u.step) - u32(u.edge);
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 & 7u;
         let b_term_1 = b_unit_1 >> 3u;
@@ -174,7 +174,6 @@ fn edge(
         var b_3_u: u32;
         let b_3_step_q = 32u / u.s / u.r;
         var b_3_q: u32;
-        let b_is_single = u32(u.step) == 1u && u32(-u.edge) == 0u && u.r == 1u && u.s == 1u && u.y_axis_2 <= u.h && u.y_axis_3 <= u.w;
         if (begin < last_term) {
             a_load_0 = a_vector(a_f_0, begin + a_term_0);
             a_load_1 = a_vector(a_f_1, begin + a_term_1);
@@ -192,18 +191,22 @@ fn edge(
             b_3_v = (begin + b_term_3) % u.s;
             b_3_u = (begin + b_term_3) / u.s % u.r;
             b_3_q = (begin + b_term_3) / u.s / u.r;
-            if (b_is_single) {
-                b_load_0 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_q, u.c - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_q, u.c - 1u), b_1_u, b_1_v));
-                b_load_2 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_q, u.c - 1u), b_2_u, b_2_v));
-                b_load_3 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_q, u.c - 1u), b_3_u, b_3_v));
-            }
-            if (!b_is_single) {
-                b_load_0 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_q, u.c - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_q, u.c - 1u), b_1_u, b_1_v));
-                b_load_2 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_q, u.c - 1u), b_2_u, b_2_v));
-                b_load_3 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_q, u.c - 1u), b_3_u, b_3_v));
-            }
+            let b_0_from = min(b_0_q, u.c - 1u) * u.h * u.w;
+            let b_0_h = b_0_u * u32(u.skip);
+            let b_0_w = b_0_v * u32(u.skip);
+            let b_1_from = min(b_1_q, u.c - 1u) * u.h * u.w;
+            let b_1_h = b_1_u * u32(u.skip);
+            let b_1_w = b_1_v * u32(u.skip);
+            let b_2_from = min(b_2_q, u.c - 1u) * u.h * u.w;
+            let b_2_h = b_2_u * u32(u.skip);
+            let b_2_w = b_2_v * u32(u.skip);
+            let b_3_from = min(b_3_q, u.c - 1u) * u.h * u.w;
+            let b_3_h = b_3_u * u32(u.skip);
+            let b_3_w = b_3_v * u32(u.skip);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_h_0 + b_0_h, b_0_w_0 + b_0_w), b_element(b_0_from_1 + b_0_from, b_0_h_1 + b_0_h, b_0_w_1 + b_0_w), b_element(b_0_from_2 + b_0_from, b_0_h_2 + b_0_h, b_0_w_2 + b_0_w), b_element(b_0_from_3 + b_0_from, b_0_h_3 + b_0_h, b_0_w_3 + b_0_w));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_h_0 + b_1_h, b_0_w_0 + b_1_w), b_element(b_0_from_1 + b_1_from, b_0_h_1 + b_1_h, b_0_w_1 + b_1_w), b_element(b_0_from_2 + b_1_from, b_0_h_2 + b_1_h, b_0_w_2 + b_1_w), b_element(b_0_from_3 + b_1_from, b_0_h_3 + b_1_h, b_0_w_3 + b_1_w));
+            b_load_2 = vec4f(b_element(b_0_from_0 + b_2_from, b_0_h_0 + b_2_h, b_0_w_0 + b_2_w), b_element(b_0_from_1 + b_2_from, b_0_h_1 + b_2_h, b_0_w_1 + b_2_w), b_element(b_0_from_2 + b_2_from, b_0_h_2 + b_2_h, b_0_w_2 + b_2_w), b_element(b_0_from_3 + b_2_from, b_0_h_3 + b_2_h, b_0_w_3 + b_2_w));
+            b_load_3 = vec4f(b_element(b_0_from_0 + b_3_from, b_0_h_0 + b_3_h, b_0_w_0 + b_3_w), b_element(b_0_from_1 + b_3_from, b_0_h_1 + b_3_h, b_0_w_1 + b_3_w), b_element(b_0_from_2 + b_3_from, b_0_h_2 + b_3_h, b_0_w_2 + b_3_w), b_element(b_0_from_3 + b_3_from, b_0_h_3 + b_3_h, b_0_w_3 + b_3_w));
         }
         for (var following = begin + 32u; following < last_term + 32u; following += 32u) {
             if (following > last_term) {
@@ -274,18 +277,22 @@ fn edge(
                 b_3_u = b_3_u - u.r;
                 b_3_q += 1u;
             }
-            if (b_is_single) {
-                b_load_0 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_q, u.c - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_q, u.c - 1u), b_1_u, b_1_v));
-                b_load_2 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_q, u.c - 1u), b_2_u, b_2_v));
-                b_load_3 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_q, u.c - 1u), b_3_u, b_3_v));
-            }
-            if (!b_is_single) {
-                b_load_0 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_q, u.c - 1u), b_0_u, b_0_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_q, u.c - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_q, u.c - 1u), b_1_u, b_1_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_q, u.c - 1u), b_1_u, b_1_v));
-                b_load_2 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_q, u.c - 1u), b_2_u, b_2_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_q, u.c - 1u), b_2_u, b_2_v));
-                b_load_3 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_q, u.c - 1u), b_3_u, b_3_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_q, u.c - 1u), b_3_u, b_3_v));
-            }
+            let b_0_from_ = min(b_0_q, u.c - 1u) * u.h * u.w;
+            let b_0_h_ = b_0_u * u32(u.skip);
+            let b_0_w_ = b_0_v * u32(u.skip);
+            let b_1_from_ = min(b_1_q, u.c - 1u) * u.h * u.w;
+            let b_1_h_ = b_1_u * u32(u.skip);
+            let b_1_w_ = b_1_v * u32(u.skip);
+            let b_2_from_ = min(b_2_q, u.c - 1u) * u.h * u.w;
+            let b_2_h_ = b_2_u * u32(u.skip);
+            let b_2_w_ = b_2_v * u32(u.skip);
+            let b_3_from_ = min(b_3_q, u.c - 1u) * u.h * u.w;
+            let b_3_h_ = b_3_u * u32(u.skip);
+            let b_3_w_ = b_3_v * u32(u.skip);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_h_0 + b_0_h_, b_0_w_0 + b_0_w_), b_element(b_0_from_1 + b_0_from_, b_0_h_1 + b_0_h_, b_0_w_1 + b_0_w_), b_element(b_0_from_2 + b_0_from_, b_0_h_2 + b_0_h_, b_0_w_2 + b_0_w_), b_element(b_0_from_3 + b_0_from_, b_0_h_3 + b_0_h_, b_0_w_3 + b_0_w_));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_h_0 + b_1_h_, b_0_w_0 + b_1_w_), b_element(b_0_from_1 + b_1_from_, b_0_h_1 + b_1_h_, b_0_w_1 + b_1_w_), b_element(b_0_from_2 + b_1_from_, b_0_h_2 + b_1_h_, b_0_w_2 + b_1_w_), b_element(b_0_from_3 + b_1_from_, b_0_h_3 + b_1_h_, b_0_w_3 + b_1_w_));
+            b_load_2 = vec4f(b_element(b_0_from_0 + b_2_from_, b_0_h_0 + b_2_h_, b_0_w_0 + b_2_w_), b_element(b_0_from_1 + b_2_from_, b_0_h_1 + b_2_h_, b_0_w_1 + b_2_w_), b_element(b_0_from_2 + b_2_from_, b_0_h_2 + b_2_h_, b_0_w_2 + b_2_w_), b_element(b_0_from_3 + b_2_from_, b_0_h_3 + b_2_h_, b_0_w_3 + b_2_w_));
+            b_load_3 = vec4f(b_element(b_0_from_0 + b_3_from_, b_0_h_0 + b_3_h_, b_0_w_0 + b_3_w_), b_element(b_0_from_1 + b_3_from_, b_0_h_1 + b_3_h_, b_0_w_1 + b_3_w_), b_element(b_0_from_2 + b_3_from_, b_0_h_2 + b_3_h_, b_0_w_2 + b_3_w_), b_element(b_0_from_3 + b_3_from_, b_0_h_3 + b_3_h_, b_0_w_3 + b_3_w_));
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];
                 let b_0 = b_tile[0u][column];
@@ -545,22 +552,41 @@ fn edge(
             workgroupBarrier();
         }
 
-        for (var number = 0u; number < 4u; number += 1u) {
-            var total: vec4f;
-            switch number {
-                case 0u: { total = acc_0; }
-                case 1u: { total = acc_1; }
-                case 2u: { total = acc_2; }
-                default: { total = acc_3; }
-            }
-            if (whole) {
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column, total.x);
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 8u), total.y);
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 16u), total.z);
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 24u), total.w);
-            }
-            if (!whole) {
-                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = total;
+        for (var vector = 0u; vector < 1u; vector += 1u) {
+            let place = tile_column + (column + vector * 8u);
+            let at_n = place / u.y_axis_3 / u.y_axis_2;
+            let at_i = place / u.y_axis_3 % u.y_axis_2;
+            let at_j = place % u.y_axis_3;
+            let place_ = tile_column + (column + vector * 8u + 8u);
+            let at_n_ = place_ / u.y_axis_3 / u.y_axis_2;
+            let at_i_ = place_ / u.y_axis_3 % u.y_axis_2;
+            let at_j_ = place_ % u.y_axis_3;
+            let place_2 = tile_column + (column + vector * 8u + 16u);
+            let at_n_2 = place_2 / u.y_axis_3 / u.y_axis_2;
+            let at_i_2 = place_2 / u.y_axis_3 % u.y_axis_2;
+            let at_j_2 = place_2 % u.y_axis_3;
+            let place_3 = tile_column + (column + vector * 8u + 24u);
+            let at_n_3 = place_3 / u.y_axis_3 / u.y_axis_2;
+            let at_i_3 = place_3 / u.y_axis_3 % u.y_axis_2;
+            let at_j_3 = place_3 % u.y_axis_3;
+            for (var line = 0u; line < 4u; line += 1u) {
+                let number = line + vector;
+                var total: vec4f;
+                switch number {
+                    case 0u: { total = acc_0; }
+                    case 1u: { total = acc_1; }
+                    case 2u: { total = acc_2; }
+                    default: { total = acc_3; }
+                }
+                if (whole) {
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place, at_n, at_i, at_j, total.x);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place_, at_n_, at_i_, at_j_, total.y);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place_2, at_n_2, at_i_2, at_j_2, total.z);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place_3, at_n_3, at_i_3, at_j_3, total.w);
+                }
+                if (!whole) {
+                    parts[slot * 256u + ((row * 4u + (line >> 2u) * 32u + (line & 3u)) * 8u + (column + vector * 8u))] = total;
+                }
             }
         }
     }

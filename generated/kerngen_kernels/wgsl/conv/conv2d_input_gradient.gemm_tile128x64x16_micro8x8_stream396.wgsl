@@ -30,40 +30,17 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> b_tile: array<array<vec4f, 16>, 16>;
 
-// An element of the operand a.
-fn a_element(q: u32, f: u32, u_: u32, v: u32) -> f32 {
-    return k[((f * u.c + q) * u.r + u_) * u.s + v];
-}
-
 // An element of the operand b.
-fn b_element(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
-    return dy[((n * u.o + f) * u.p + i) * u.t + j];
-}
-
-// An element of the operand b.
-fn b_element_(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
-    return select(0.0, dy[((n * u.o + f) * u.p + u32(clamp(i32(i) + u.edge - i32(u_) * u.skip, 0, i32(u.p) - 1))) * u.t + u32(clamp(i32(j) + u.edge - i32(v) * u.skip, 0, i32(u.t) - 1))], 0 == 0 && i32(i) + u.edge - i32(u_) * u.skip >= 0 && i32(i) + u.edge - i32(u_) * u.skip < i32(u.p) && 0 == 0 && i32(j) + u.edge - i32(v) * u.skip >= 0 && i32(j) + u.edge - i32(v) * u.skip < i32(u.t));
-}
-
-// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
-// as Vulkan's OpSRem lets them.
-fn remainder(x: i32, y: i32) -> i32 {
-    return select(x - x / y * y, i32(0), y == i32(0));
-}
-
-// An element of the operand b.
-fn b_element_2(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
-    return select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && (i32(i) + u.edge - i32(u_) * u.skip) / u.step >= 0 && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.t));
+fn b_element(start: u32, p: u32, t: u32) -> f32 {
+    let is_inside = p < u.p && t < u.t;
+    return select(0.0, dy[select(0u, start + (p * u.t + t), is_inside)], is_inside);
 }
 
 // What becomes of one total.
-fn finish(q: u32, column_: u32, dx_sum: f32) {
+fn finish(q: u32, column_: u32, n: u32, i: u32, j: u32, dx_sum: f32) {
     if (q >= u.c || column_ >= u.b * u.h_len_length * u.w_len_length) {
         return;
     }
-    let n = column_ / u.w_len_length / u.h_len_length;
-    let i = column_ / u.w_len_length % u.h_len_length;
-    let j = column_ % u.w_len_length;
     dx[((n * u.c + q) * u.h_len_length + i) * u.w_len_length + j] = dx_sum;
 }
 
@@ -109,6 +86,10 @@ fn edge(
         let a_0_q_2 = a_0_place_2;
         let a_0_place_3 = min(tile_row + a_at_0 * 4u + 3u, u.c - 1u);
         let a_0_q_3 = a_0_place_3;
+        let a_0_from_0 = a_0_q_0 * u.r * u.s;
+        let a_0_from_1 = a_0_q_1 * u.r * u.s;
+        let a_0_from_2 = a_0_q_2 * u.r * u.s;
+        let a_0_from_3 = a_0_q_3 * u.r * u.s;
         let a_unit_1 = lane + 128u;
         let a_at_1 = a_unit_1 >> 4u;
         let a_term_1 = a_unit_1 & 15u;
@@ -120,6 +101,10 @@ fn edge(
         let a_1_q_2 = a_1_place_2;
         let a_1_place_3 = min(tile_row + a_at_1 * 4u + 3u, u.c - 1u);
         let a_1_q_3 = a_1_place_3;
+        let a_1_from_0 = a_1_q_0 * u.r * u.s;
+        let a_1_from_1 = a_1_q_1 * u.r * u.s;
+        let a_1_from_2 = a_1_q_2 * u.r * u.s;
+        let a_1_from_3 = a_1_q_3 * u.r * u.s;
         let a_unit_2 = lane + 256u;
         let a_at_2 = a_unit_2 >> 4u;
         let a_term_2 = a_unit_2 & 15u;
@@ -131,6 +116,10 @@ fn edge(
         let a_2_q_2 = a_2_place_2;
         let a_2_place_3 = min(tile_row + a_at_2 * 4u + 3u, u.c - 1u);
         let a_2_q_3 = a_2_place_3;
+        let a_2_from_0 = a_2_q_0 * u.r * u.s;
+        let a_2_from_1 = a_2_q_1 * u.r * u.s;
+        let a_2_from_2 = a_2_q_2 * u.r * u.s;
+        let a_2_from_3 = a_2_q_3 * u.r * u.s;
         let a_unit_3 = lane + 384u;
         let a_at_3 = a_unit_3 >> 4u;
         let a_term_3 = a_unit_3 & 15u;
@@ -142,6 +131,10 @@ fn edge(
         let a_3_q_2 = a_3_place_2;
         let a_3_place_3 = min(tile_row + a_at_3 * 4u + 3u, u.c - 1u);
         let a_3_q_3 = a_3_place_3;
+        let a_3_from_0 = a_3_q_0 * u.r * u.s;
+        let a_3_from_1 = a_3_q_1 * u.r * u.s;
+        let a_3_from_2 = a_3_q_2 * u.r * u.s;
+        let a_3_from_3 = a_3_q_3 * u.r * u.s;
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 15u;
         let b_term_0 = b_unit_0 >> 4u;
@@ -161,6 +154,18 @@ fn edge(
         let b_0_j_3 = b_0_place_3 % u.w_len_length;
         let b_0_i_3 = b_0_place_3 / u.w_len_length % u.h_len_length;
         let b_0_n_3 = b_0_place_3 / u.w_len_length / u.h_len_length;
+        let b_0_from_0 = b_0_n_0 * u.o * u.p * u.t;
+        let b_0_p_0 = b_0_i_0 + u32(u.edge);
+        let b_0_t_0 = b_0_j_0 + u32(u.edge);
+        let b_0_from_1 = b_0_n_1 * u.o * u.p * u.t;
+        let b_0_p_1 = b_0_i_1 + u32(u.edge);
+        let b_0_t_1 = b_0_j_1 + u32(u.edge);
+        let b_0_from_2 = b_0_n_2 * u.o * u.p * u.t;
+        let b_0_p_2 = b_0_i_2 + u32(u.edge);
+        let b_0_t_2 = b_0_j_2 + u32(u.edge);
+        let b_0_from_3 = b_0_n_3 * u.o * u.p * u.t;
+        let b_0_p_3 = b_0_i_3 + u32(u.edge);
+        let b_0_t_3 = b_0_j_3 + u32(u.edge);
         let b_unit_1 = lane + 128u;
         let b_at_1 = b_unit_1 & 15u;
         let b_term_1 = b_unit_1 >> 4u;
@@ -206,34 +211,29 @@ fn edge(
         var b_1_u: u32;
         let b_1_step_f = 16u / u.s / u.r;
         var b_1_f: u32;
-        let b_is_undivided = u32(u.step) == 1u;
-        let b_is_single = b_is_undivided && u32(u.edge) == 0u && u.r == 1u && u.s == 1u && u.h_len_length <= u.p && u.w_len_length <= u.t;
         if (begin < last_term) {
             a_0_v = (begin + a_term_0) % u.s;
             a_0_u = (begin + a_term_0) / u.s % u.r;
             a_0_f = (begin + a_term_0) / u.s / u.r;
-            a_load_0 = vec4f(a_element(a_0_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_1 = vec4f(a_element(a_1_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_2 = vec4f(a_element(a_2_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_3 = vec4f(a_element(a_3_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
+            let a_0_from = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u) * u.s + a_0_v;
+            a_load_0 = vec4f(k[a_0_from_0 + a_0_from], k[a_0_from_1 + a_0_from], k[a_0_from_2 + a_0_from], k[a_0_from_3 + a_0_from]);
+            a_load_1 = vec4f(k[a_1_from_0 + a_0_from], k[a_1_from_1 + a_0_from], k[a_1_from_2 + a_0_from], k[a_1_from_3 + a_0_from]);
+            a_load_2 = vec4f(k[a_2_from_0 + a_0_from], k[a_2_from_1 + a_0_from], k[a_2_from_2 + a_0_from], k[a_2_from_3 + a_0_from]);
+            a_load_3 = vec4f(k[a_3_from_0 + a_0_from], k[a_3_from_1 + a_0_from], k[a_3_from_2 + a_0_from], k[a_3_from_3 + a_0_from]);
             b_0_v = (begin + b_term_0) % u.s;
             b_0_u = (begin + b_term_0) / u.s % u.r;
             b_0_f = (begin + b_term_0) / u.s / u.r;
             b_1_v = (begin + b_term_1) % u.s;
             b_1_u = (begin + b_term_1) / u.s % u.r;
             b_1_f = (begin + b_term_1) / u.s / u.r;
-            if (b_is_single) {
-                b_load_0 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-            }
-            if (!b_is_single && b_is_undivided) {
-                b_load_0 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-            }
-            if (!b_is_undivided) {
-                b_load_0 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-            }
+            let b_0_from = min(b_0_f, u.o - 1u) * u.p * u.t;
+            let b_0_p = 0u - b_0_u * u32(u.skip);
+            let b_0_t = 0u - b_0_v * u32(u.skip);
+            let b_1_from = min(b_1_f, u.o - 1u) * u.p * u.t;
+            let b_1_p = 0u - b_1_u * u32(u.skip);
+            let b_1_t = 0u - b_1_v * u32(u.skip);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_p_0 + b_0_p, b_0_t_0 + b_0_t), b_element(b_0_from_1 + b_0_from, b_0_p_1 + b_0_p, b_0_t_1 + b_0_t), b_element(b_0_from_2 + b_0_from, b_0_p_2 + b_0_p, b_0_t_2 + b_0_t), b_element(b_0_from_3 + b_0_from, b_0_p_3 + b_0_p, b_0_t_3 + b_0_t));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_p_0 + b_1_p, b_0_t_0 + b_1_t), b_element(b_0_from_1 + b_1_from, b_0_p_1 + b_1_p, b_0_t_1 + b_1_t), b_element(b_0_from_2 + b_1_from, b_0_p_2 + b_1_p, b_0_t_2 + b_1_t), b_element(b_0_from_3 + b_1_from, b_0_p_3 + b_1_p, b_0_t_3 + b_1_t));
         }
         for (var following = begin + 16u; following < last_term + 16u; following += 16u) {
             if (following > last_term) {
@@ -263,10 +263,11 @@ fn edge(
                 a_0_u = a_0_u - u.r;
                 a_0_f += 1u;
             }
-            a_load_0 = vec4f(a_element(a_0_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_1 = vec4f(a_element(a_1_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_2 = vec4f(a_element(a_2_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_3 = vec4f(a_element(a_3_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
+            let a_0_from_ = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u) * u.s + a_0_v;
+            a_load_0 = vec4f(k[a_0_from_0 + a_0_from_], k[a_0_from_1 + a_0_from_], k[a_0_from_2 + a_0_from_], k[a_0_from_3 + a_0_from_]);
+            a_load_1 = vec4f(k[a_1_from_0 + a_0_from_], k[a_1_from_1 + a_0_from_], k[a_1_from_2 + a_0_from_], k[a_1_from_3 + a_0_from_]);
+            a_load_2 = vec4f(k[a_2_from_0 + a_0_from_], k[a_2_from_1 + a_0_from_], k[a_2_from_2 + a_0_from_], k[a_2_from_3 + a_0_from_]);
+            a_load_3 = vec4f(k[a_3_from_0 + a_0_from_], k[a_3_from_1 + a_0_from_], k[a_3_from_2 + a_0_from_], k[a_3_from_3 + a_0_from_]);
             b_0_f += b_0_step_f;
             b_0_u += b_0_step_u;
             b_0_v += b_0_step_v;
@@ -289,18 +290,14 @@ fn edge(
                 b_1_u = b_1_u - u.r;
                 b_1_f += 1u;
             }
-            if (b_is_single) {
-                b_load_0 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-            }
-            if (!b_is_single && b_is_undivided) {
-                b_load_0 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-            }
-            if (!b_is_undivided) {
-                b_load_0 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-            }
+            let b_0_from_ = min(b_0_f, u.o - 1u) * u.p * u.t;
+            let b_0_p_ = 0u - b_0_u * u32(u.skip);
+            let b_0_t_ = 0u - b_0_v * u32(u.skip);
+            let b_1_from_ = min(b_1_f, u.o - 1u) * u.p * u.t;
+            let b_1_p_ = 0u - b_1_u * u32(u.skip);
+            let b_1_t_ = 0u - b_1_v * u32(u.skip);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_p_0 + b_0_p_, b_0_t_0 + b_0_t_), b_element(b_0_from_1 + b_0_from_, b_0_p_1 + b_0_p_, b_0_t_1 + b_0_t_), b_element(b_0_from_2 + b_0_from_, b_0_p_2 + b_0_p_, b_0_t_2 + b_0_t_), b_element(b_0_from_3 + b_0_from_, b_0_p_3 + b_0_p_, b_0_t_3 + b_0_t_));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_p_0 + b_1_p_, b_0_t_0 + b_1_t_), b_element(b_0_from_1 + b_1_from_, b_0_p_1 + b_1_p_, b_0_t_1 + b_1_t_), b_element(b_0_from_2 + b_1_from_, b_0_p_2 + b_1_p_, b_0_t_2 + b_1_t_), b_element(b_0_from_3 + b_1_from_, b_0_p_3 + b_1_p_, b_0_t_3 + b_1_t_));
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];
                 let a_1 = a_tile[0u][1u][row];
@@ -657,6 +654,22 @@ fn edge(
         }
 
         for (var number = 0u; number < 16u; number += 1u) {
+            let place = tile_column + (column + (number & 1u) * 8u);
+            let at_n = place / u.w_len_length / u.h_len_length;
+            let at_i = place / u.w_len_length % u.h_len_length;
+            let at_j = place % u.w_len_length;
+            let place_ = tile_column + (column + (number & 1u) * 8u + 16u);
+            let at_n_ = place_ / u.w_len_length / u.h_len_length;
+            let at_i_ = place_ / u.w_len_length % u.h_len_length;
+            let at_j_ = place_ % u.w_len_length;
+            let place_2 = tile_column + (column + (number & 1u) * 8u + 32u);
+            let at_n_2 = place_2 / u.w_len_length / u.h_len_length;
+            let at_i_2 = place_2 / u.w_len_length % u.h_len_length;
+            let at_j_2 = place_2 % u.w_len_length;
+            let place_3 = tile_column + (column + (number & 1u) * 8u + 48u);
+            let at_n_3 = place_3 / u.w_len_length / u.h_len_length;
+            let at_i_3 = place_3 / u.w_len_length % u.h_len_length;
+            let at_j_3 = place_3 % u.w_len_length;
             var total: vec4f;
             switch number {
                 case 0u: { total = acc_0_0; }
@@ -677,14 +690,748 @@ fn edge(
                 default: { total = acc_7_1; }
             }
             if (whole) {
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u), total.x);
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 16u), total.y);
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 32u), total.z);
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 48u), total.w);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place, at_n, at_i, at_j, total.x);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place_, at_n_, at_i_, at_j_, total.y);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place_2, at_n_2, at_i_2, at_j_2, total.z);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), place_3, at_n_3, at_i_3, at_j_3, total.w);
             }
             if (!whole) {
                 parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = total;
             }
         }
     }
+}
+
+// The first place where `divisor` divides `begin + place * by`, or `length_`.
+fn first_divided(begin: i32, by: i32, divisor: i32, length_: u32) -> u32 {
+    for (var place = 0u; place < length_; place += 1u) {
+        let number = begin + i32(place) * by;
+        if (number / divisor * divisor == number) {
+            return place;
+        }
+    }
+    return length_;
+}
+
+// What becomes of one total.
+fn finish_phased(q: u32, column_: u32, n: u32, i: u32, j: u32, i_phase: i32, j_phase: i32, dx_sum: f32) {
+    let i_count = (u.h_len_length + u.stride - 1u) / u.stride;
+    let j_count = (u.w_len_length + u.stride - 1u) / u.stride;
+    if (q >= u.c || column_ >= u.b * i_count * j_count) {
+        return;
+    }
+    let i_place = i * u.stride + u32(i_phase);
+    let j_place = j * u.stride + u32(j_phase);
+    if (i_place >= u.h_len_length || j_place >= u.w_len_length) {
+        return;
+    }
+    dx[((n * u.c + q) * u.h_len_length + i_place) * u.w_len_length + j_place] = dx_sum;
+}
+
+// One workgroup per tile, 128 x 64 tiles, 8 x 8 sums per invocation.
+@compute @workgroup_size(128)
+fn phased(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.c + 127u) >> 7u;
+    let tile_columns = (u.b * ((u.h_len_length + u.stride - 1u) / u.stride) * ((u.w_len_length + u.stride - 1u) / u.stride) + 63u) >> 6u;
+    if (group >= min(u.stride, u.h_len_length) * min(u.stride, u.w_len_length) * tile_rows * tile_columns) {
+        return;
+    }
+    let tile_row = group / tile_columns % tile_rows * 128u;
+    let tile_column = group % tile_columns * 64u;
+    let phase = group / tile_columns / tile_rows;
+    let i_count = (u.h_len_length + u.stride - 1u) / u.stride;
+    let j_count = (u.w_len_length + u.stride - 1u) / u.stride;
+    let j_phase = i32(phase % min(u.stride, u.w_len_length));
+    let v_first = i32(first_divided(j_phase + u.edge, -u.skip, u.step, u.s));
+    let v_apart = i32(first_divided(-u.skip, -u.skip, u.step, u.s) + 1u);
+    let v_moved = -u.skip * v_apart / u.step;
+    let v_count = (u.s - u32(v_first) + u32(v_apart) - 1u) / u32(v_apart);
+    let j_start = (j_phase + u.edge + -u.skip * v_first) / u.step;
+    let i_phase = i32(phase / min(u.stride, u.w_len_length));
+    let u_first = i32(first_divided(i_phase + u.edge, -u.skip, u.step, u.r));
+    let u_apart = i32(first_divided(-u.skip, -u.skip, u.step, u.r) + 1u);
+    let u_moved = -u.skip * u_apart / u.step;
+    let u_count = (u.r - u32(u_first) + u32(u_apart) - 1u) / u32(u_apart);
+    let i_start = (i_phase + u.edge + -u.skip * u_first) / u.step;
+    let column = lane & 7u;
+    let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 >> 4u;
+    let a_term_0 = a_unit_0 & 15u;
+    let a_0_place_0 = min(tile_row + a_at_0 * 4u, u.c - 1u);
+    let a_0_q_0 = a_0_place_0;
+    let a_0_place_1 = min(tile_row + a_at_0 * 4u + 1u, u.c - 1u);
+    let a_0_q_1 = a_0_place_1;
+    let a_0_place_2 = min(tile_row + a_at_0 * 4u + 2u, u.c - 1u);
+    let a_0_q_2 = a_0_place_2;
+    let a_0_place_3 = min(tile_row + a_at_0 * 4u + 3u, u.c - 1u);
+    let a_0_q_3 = a_0_place_3;
+    let a_0_from_0 = (a_0_q_0 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_0_from_1 = (a_0_q_1 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_0_from_2 = (a_0_q_2 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_0_from_3 = (a_0_q_3 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_unit_1 = lane + 128u;
+    let a_at_1 = a_unit_1 >> 4u;
+    let a_term_1 = a_unit_1 & 15u;
+    let a_1_place_0 = min(tile_row + a_at_1 * 4u, u.c - 1u);
+    let a_1_q_0 = a_1_place_0;
+    let a_1_place_1 = min(tile_row + a_at_1 * 4u + 1u, u.c - 1u);
+    let a_1_q_1 = a_1_place_1;
+    let a_1_place_2 = min(tile_row + a_at_1 * 4u + 2u, u.c - 1u);
+    let a_1_q_2 = a_1_place_2;
+    let a_1_place_3 = min(tile_row + a_at_1 * 4u + 3u, u.c - 1u);
+    let a_1_q_3 = a_1_place_3;
+    let a_1_from_0 = (a_1_q_0 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_1_from_1 = (a_1_q_1 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_1_from_2 = (a_1_q_2 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_1_from_3 = (a_1_q_3 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_unit_2 = lane + 256u;
+    let a_at_2 = a_unit_2 >> 4u;
+    let a_term_2 = a_unit_2 & 15u;
+    let a_2_place_0 = min(tile_row + a_at_2 * 4u, u.c - 1u);
+    let a_2_q_0 = a_2_place_0;
+    let a_2_place_1 = min(tile_row + a_at_2 * 4u + 1u, u.c - 1u);
+    let a_2_q_1 = a_2_place_1;
+    let a_2_place_2 = min(tile_row + a_at_2 * 4u + 2u, u.c - 1u);
+    let a_2_q_2 = a_2_place_2;
+    let a_2_place_3 = min(tile_row + a_at_2 * 4u + 3u, u.c - 1u);
+    let a_2_q_3 = a_2_place_3;
+    let a_2_from_0 = (a_2_q_0 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_2_from_1 = (a_2_q_1 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_2_from_2 = (a_2_q_2 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_2_from_3 = (a_2_q_3 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_unit_3 = lane + 384u;
+    let a_at_3 = a_unit_3 >> 4u;
+    let a_term_3 = a_unit_3 & 15u;
+    let a_3_place_0 = min(tile_row + a_at_3 * 4u, u.c - 1u);
+    let a_3_q_0 = a_3_place_0;
+    let a_3_place_1 = min(tile_row + a_at_3 * 4u + 1u, u.c - 1u);
+    let a_3_q_1 = a_3_place_1;
+    let a_3_place_2 = min(tile_row + a_at_3 * 4u + 2u, u.c - 1u);
+    let a_3_q_2 = a_3_place_2;
+    let a_3_place_3 = min(tile_row + a_at_3 * 4u + 3u, u.c - 1u);
+    let a_3_q_3 = a_3_place_3;
+    let a_3_from_0 = (a_3_q_0 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_3_from_1 = (a_3_q_1 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_3_from_2 = (a_3_q_2 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_3_from_3 = (a_3_q_3 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let b_unit_0 = lane;
+    let b_at_0 = b_unit_0 & 15u;
+    let b_term_0 = b_unit_0 >> 4u;
+    let b_0_place_0 = min(tile_column + b_at_0, u.b * i_count * j_count - 1u);
+    let b_0_j_0 = b_0_place_0 % j_count;
+    let b_0_i_0 = b_0_place_0 / j_count % i_count;
+    let b_0_n_0 = b_0_place_0 / j_count / i_count;
+    let b_0_place_1 = min(tile_column + b_at_0 + 16u, u.b * i_count * j_count - 1u);
+    let b_0_j_1 = b_0_place_1 % j_count;
+    let b_0_i_1 = b_0_place_1 / j_count % i_count;
+    let b_0_n_1 = b_0_place_1 / j_count / i_count;
+    let b_0_place_2 = min(tile_column + b_at_0 + 32u, u.b * i_count * j_count - 1u);
+    let b_0_j_2 = b_0_place_2 % j_count;
+    let b_0_i_2 = b_0_place_2 / j_count % i_count;
+    let b_0_n_2 = b_0_place_2 / j_count / i_count;
+    let b_0_place_3 = min(tile_column + b_at_0 + 48u, u.b * i_count * j_count - 1u);
+    let b_0_j_3 = b_0_place_3 % j_count;
+    let b_0_i_3 = b_0_place_3 / j_count % i_count;
+    let b_0_n_3 = b_0_place_3 / j_count / i_count;
+    let b_0_from_0 = b_0_n_0 * u.o * u.p * u.t;
+    let b_0_p_0 = b_0_i_0 + u32(i_start);
+    let b_0_t_0 = b_0_j_0 + u32(j_start);
+    let b_0_from_1 = b_0_n_1 * u.o * u.p * u.t;
+    let b_0_p_1 = b_0_i_1 + u32(i_start);
+    let b_0_t_1 = b_0_j_1 + u32(j_start);
+    let b_0_from_2 = b_0_n_2 * u.o * u.p * u.t;
+    let b_0_p_2 = b_0_i_2 + u32(i_start);
+    let b_0_t_2 = b_0_j_2 + u32(j_start);
+    let b_0_from_3 = b_0_n_3 * u.o * u.p * u.t;
+    let b_0_p_3 = b_0_i_3 + u32(i_start);
+    let b_0_t_3 = b_0_j_3 + u32(j_start);
+    let b_unit_1 = lane + 128u;
+    let b_at_1 = b_unit_1 & 15u;
+    let b_term_1 = b_unit_1 >> 4u;
+
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
+
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
+    var a_load_2: vec4f;
+    var a_load_3: vec4f;
+    let a_0_step_v = 16u % v_count;
+    var a_0_v: u32;
+    let a_0_step_u = 16u / v_count % u_count;
+    var a_0_u: u32;
+    let a_0_step_f = 16u / v_count / u_count;
+    var a_0_f: u32;
+    var b_load_0: vec4f;
+    var b_load_1: vec4f;
+    let b_0_step_v = 16u % v_count;
+    var b_0_v: u32;
+    let b_0_step_u = 16u / v_count % u_count;
+    var b_0_u: u32;
+    let b_0_step_f = 16u / v_count / u_count;
+    var b_0_f: u32;
+    let b_1_step_v = 16u % v_count;
+    var b_1_v: u32;
+    let b_1_step_u = 16u / v_count % u_count;
+    var b_1_u: u32;
+    let b_1_step_f = 16u / v_count / u_count;
+    var b_1_f: u32;
+    if (0u < u.o * u_count * v_count) {
+        a_0_v = a_term_0 % v_count;
+        a_0_u = a_term_0 / v_count % u_count;
+        a_0_f = a_term_0 / v_count / u_count;
+        let a_0_from = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u * u32(u_apart)) * u.s + a_0_v * u32(v_apart);
+        a_load_0 = vec4f(k[a_0_from_0 + a_0_from], k[a_0_from_1 + a_0_from], k[a_0_from_2 + a_0_from], k[a_0_from_3 + a_0_from]);
+        a_load_1 = vec4f(k[a_1_from_0 + a_0_from], k[a_1_from_1 + a_0_from], k[a_1_from_2 + a_0_from], k[a_1_from_3 + a_0_from]);
+        a_load_2 = vec4f(k[a_2_from_0 + a_0_from], k[a_2_from_1 + a_0_from], k[a_2_from_2 + a_0_from], k[a_2_from_3 + a_0_from]);
+        a_load_3 = vec4f(k[a_3_from_0 + a_0_from], k[a_3_from_1 + a_0_from], k[a_3_from_2 + a_0_from], k[a_3_from_3 + a_0_from]);
+        b_0_v = b_term_0 % v_count;
+        b_0_u = b_term_0 / v_count % u_count;
+        b_0_f = b_term_0 / v_count / u_count;
+        b_1_v = b_term_1 % v_count;
+        b_1_u = b_term_1 / v_count % u_count;
+        b_1_f = b_term_1 / v_count / u_count;
+        let b_0_from = min(b_0_f, u.o - 1u) * u.p * u.t;
+        let b_0_p = b_0_u * u32(u_moved);
+        let b_0_t = b_0_v * u32(v_moved);
+        let b_1_from = min(b_1_f, u.o - 1u) * u.p * u.t;
+        let b_1_p = b_1_u * u32(u_moved);
+        let b_1_t = b_1_v * u32(v_moved);
+        b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_p_0 + b_0_p, b_0_t_0 + b_0_t), b_element(b_0_from_1 + b_0_from, b_0_p_1 + b_0_p, b_0_t_1 + b_0_t), b_element(b_0_from_2 + b_0_from, b_0_p_2 + b_0_p, b_0_t_2 + b_0_t), b_element(b_0_from_3 + b_0_from, b_0_p_3 + b_0_p, b_0_t_3 + b_0_t));
+        b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_p_0 + b_1_p, b_0_t_0 + b_1_t), b_element(b_0_from_1 + b_1_from, b_0_p_1 + b_1_p, b_0_t_1 + b_1_t), b_element(b_0_from_2 + b_1_from, b_0_p_2 + b_1_p, b_0_t_2 + b_1_t), b_element(b_0_from_3 + b_1_from, b_0_p_3 + b_1_p, b_0_t_3 + b_1_t));
+    }
+    for (var following = 16u; following < u.o * u_count * v_count + 16u; following += 16u) {
+        if (following > u.o * u_count * v_count) {
+            let left = u.o * u_count * v_count + 16u - following;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_term_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_term_1 < left);
+            a_load_2 = select(vec4f(0.0), a_load_2, a_term_2 < left);
+            a_load_3 = select(vec4f(0.0), a_load_3, a_term_3 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_term_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_term_1 < left);
+        }
+        a_tile[a_term_0][a_at_0 >> 4u][(a_at_0 & 15u) ^ (a_term_0 & 7u)] = a_load_0;
+        a_tile[a_term_1][a_at_1 >> 4u][(a_at_1 & 15u) ^ (a_term_1 & 7u)] = a_load_1;
+        a_tile[a_term_2][a_at_2 >> 4u][(a_at_2 & 15u) ^ (a_term_2 & 7u)] = a_load_2;
+        a_tile[a_term_3][a_at_3 >> 4u][(a_at_3 & 15u) ^ (a_term_3 & 7u)] = a_load_3;
+        b_tile[b_term_0][b_at_0] = b_load_0;
+        b_tile[b_term_1][b_at_1] = b_load_1;
+        workgroupBarrier();
+        a_0_f += a_0_step_f;
+        a_0_u += a_0_step_u;
+        a_0_v += a_0_step_v;
+        if (a_0_v >= v_count) {
+            a_0_v = a_0_v - v_count;
+            a_0_u += 1u;
+        }
+        if (a_0_u >= u_count) {
+            a_0_u = a_0_u - u_count;
+            a_0_f += 1u;
+        }
+        let a_0_from_ = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u * u32(u_apart)) * u.s + a_0_v * u32(v_apart);
+        a_load_0 = vec4f(k[a_0_from_0 + a_0_from_], k[a_0_from_1 + a_0_from_], k[a_0_from_2 + a_0_from_], k[a_0_from_3 + a_0_from_]);
+        a_load_1 = vec4f(k[a_1_from_0 + a_0_from_], k[a_1_from_1 + a_0_from_], k[a_1_from_2 + a_0_from_], k[a_1_from_3 + a_0_from_]);
+        a_load_2 = vec4f(k[a_2_from_0 + a_0_from_], k[a_2_from_1 + a_0_from_], k[a_2_from_2 + a_0_from_], k[a_2_from_3 + a_0_from_]);
+        a_load_3 = vec4f(k[a_3_from_0 + a_0_from_], k[a_3_from_1 + a_0_from_], k[a_3_from_2 + a_0_from_], k[a_3_from_3 + a_0_from_]);
+        b_0_f += b_0_step_f;
+        b_0_u += b_0_step_u;
+        b_0_v += b_0_step_v;
+        if (b_0_v >= v_count) {
+            b_0_v = b_0_v - v_count;
+            b_0_u += 1u;
+        }
+        if (b_0_u >= u_count) {
+            b_0_u = b_0_u - u_count;
+            b_0_f += 1u;
+        }
+        b_1_f += b_1_step_f;
+        b_1_u += b_1_step_u;
+        b_1_v += b_1_step_v;
+        if (b_1_v >= v_count) {
+            b_1_v = b_1_v - v_count;
+            b_1_u += 1u;
+        }
+        if (b_1_u >= u_count) {
+            b_1_u = b_1_u - u_count;
+            b_1_f += 1u;
+        }
+        let b_0_from_ = min(b_0_f, u.o - 1u) * u.p * u.t;
+        let b_0_p_ = b_0_u * u32(u_moved);
+        let b_0_t_ = b_0_v * u32(v_moved);
+        let b_1_from_ = min(b_1_f, u.o - 1u) * u.p * u.t;
+        let b_1_p_ = b_1_u * u32(u_moved);
+        let b_1_t_ = b_1_v * u32(v_moved);
+        b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_p_0 + b_0_p_, b_0_t_0 + b_0_t_), b_element(b_0_from_1 + b_0_from_, b_0_p_1 + b_0_p_, b_0_t_1 + b_0_t_), b_element(b_0_from_2 + b_0_from_, b_0_p_2 + b_0_p_, b_0_t_2 + b_0_t_), b_element(b_0_from_3 + b_0_from_, b_0_p_3 + b_0_p_, b_0_t_3 + b_0_t_));
+        b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_p_0 + b_1_p_, b_0_t_0 + b_1_t_), b_element(b_0_from_1 + b_1_from_, b_0_p_1 + b_1_p_, b_0_t_1 + b_1_t_), b_element(b_0_from_2 + b_1_from_, b_0_p_2 + b_1_p_, b_0_t_2 + b_1_t_), b_element(b_0_from_3 + b_1_from_, b_0_p_3 + b_1_p_, b_0_t_3 + b_1_t_));
+        {  // term = 0
+            let a_0 = a_tile[0u][0u][row];
+            let a_1 = a_tile[0u][1u][row];
+            let b_0 = b_tile[0u][column];
+            let b_1 = b_tile[0u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 1
+            let a_0 = a_tile[1u][0u][row ^ 1u];
+            let a_1 = a_tile[1u][1u][row ^ 1u];
+            let b_0 = b_tile[1u][column];
+            let b_1 = b_tile[1u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 2
+            let a_0 = a_tile[2u][0u][row ^ 2u];
+            let a_1 = a_tile[2u][1u][row ^ 2u];
+            let b_0 = b_tile[2u][column];
+            let b_1 = b_tile[2u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 3
+            let a_0 = a_tile[3u][0u][row ^ 3u];
+            let a_1 = a_tile[3u][1u][row ^ 3u];
+            let b_0 = b_tile[3u][column];
+            let b_1 = b_tile[3u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 4
+            let a_0 = a_tile[4u][0u][row ^ 4u];
+            let a_1 = a_tile[4u][1u][row ^ 4u];
+            let b_0 = b_tile[4u][column];
+            let b_1 = b_tile[4u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 5
+            let a_0 = a_tile[5u][0u][row ^ 5u];
+            let a_1 = a_tile[5u][1u][row ^ 5u];
+            let b_0 = b_tile[5u][column];
+            let b_1 = b_tile[5u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 6
+            let a_0 = a_tile[6u][0u][row ^ 6u];
+            let a_1 = a_tile[6u][1u][row ^ 6u];
+            let b_0 = b_tile[6u][column];
+            let b_1 = b_tile[6u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 7
+            let a_0 = a_tile[7u][0u][row ^ 7u];
+            let a_1 = a_tile[7u][1u][row ^ 7u];
+            let b_0 = b_tile[7u][column];
+            let b_1 = b_tile[7u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 8
+            let a_0 = a_tile[8u][0u][row];
+            let a_1 = a_tile[8u][1u][row];
+            let b_0 = b_tile[8u][column];
+            let b_1 = b_tile[8u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 9
+            let a_0 = a_tile[9u][0u][row ^ 1u];
+            let a_1 = a_tile[9u][1u][row ^ 1u];
+            let b_0 = b_tile[9u][column];
+            let b_1 = b_tile[9u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 10
+            let a_0 = a_tile[10u][0u][row ^ 2u];
+            let a_1 = a_tile[10u][1u][row ^ 2u];
+            let b_0 = b_tile[10u][column];
+            let b_1 = b_tile[10u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 11
+            let a_0 = a_tile[11u][0u][row ^ 3u];
+            let a_1 = a_tile[11u][1u][row ^ 3u];
+            let b_0 = b_tile[11u][column];
+            let b_1 = b_tile[11u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 12
+            let a_0 = a_tile[12u][0u][row ^ 4u];
+            let a_1 = a_tile[12u][1u][row ^ 4u];
+            let b_0 = b_tile[12u][column];
+            let b_1 = b_tile[12u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 13
+            let a_0 = a_tile[13u][0u][row ^ 5u];
+            let a_1 = a_tile[13u][1u][row ^ 5u];
+            let b_0 = b_tile[13u][column];
+            let b_1 = b_tile[13u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 14
+            let a_0 = a_tile[14u][0u][row ^ 6u];
+            let a_1 = a_tile[14u][1u][row ^ 6u];
+            let b_0 = b_tile[14u][column];
+            let b_1 = b_tile[14u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 15
+            let a_0 = a_tile[15u][0u][row ^ 7u];
+            let a_1 = a_tile[15u][1u][row ^ 7u];
+            let b_0 = b_tile[15u][column];
+            let b_1 = b_tile[15u][column + 8u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        workgroupBarrier();
+    }
+
+    let place = tile_column + column;
+    let at_n = place / j_count / i_count;
+    let at_i = place / j_count % i_count;
+    let at_j = place % j_count;
+    let place_ = tile_column + (column + 16u);
+    let at_n_ = place_ / j_count / i_count;
+    let at_i_ = place_ / j_count % i_count;
+    let at_j_ = place_ % j_count;
+    let place_2 = tile_column + (column + 32u);
+    let at_n_2 = place_2 / j_count / i_count;
+    let at_i_2 = place_2 / j_count % i_count;
+    let at_j_2 = place_2 % j_count;
+    let place_3 = tile_column + (column + 48u);
+    let at_n_3 = place_3 / j_count / i_count;
+    let at_i_3 = place_3 / j_count % i_count;
+    let at_j_3 = place_3 % j_count;
+    finish_phased(tile_row + row * 4u, place, at_n, at_i, at_j, i_phase, j_phase, acc_0_0.x);
+    finish_phased(tile_row + row * 4u, place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_0_0.y);
+    finish_phased(tile_row + row * 4u, place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_0_0.z);
+    finish_phased(tile_row + row * 4u, place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_0_0.w);
+    finish_phased(tile_row + (row * 4u + 1u), place, at_n, at_i, at_j, i_phase, j_phase, acc_1_0.x);
+    finish_phased(tile_row + (row * 4u + 1u), place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_1_0.y);
+    finish_phased(tile_row + (row * 4u + 1u), place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_1_0.z);
+    finish_phased(tile_row + (row * 4u + 1u), place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_1_0.w);
+    finish_phased(tile_row + (row * 4u + 2u), place, at_n, at_i, at_j, i_phase, j_phase, acc_2_0.x);
+    finish_phased(tile_row + (row * 4u + 2u), place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_2_0.y);
+    finish_phased(tile_row + (row * 4u + 2u), place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_2_0.z);
+    finish_phased(tile_row + (row * 4u + 2u), place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_2_0.w);
+    finish_phased(tile_row + (row * 4u + 3u), place, at_n, at_i, at_j, i_phase, j_phase, acc_3_0.x);
+    finish_phased(tile_row + (row * 4u + 3u), place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_3_0.y);
+    finish_phased(tile_row + (row * 4u + 3u), place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_3_0.z);
+    finish_phased(tile_row + (row * 4u + 3u), place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_3_0.w);
+    finish_phased(tile_row + (row * 4u + 64u), place, at_n, at_i, at_j, i_phase, j_phase, acc_4_0.x);
+    finish_phased(tile_row + (row * 4u + 64u), place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_4_0.y);
+    finish_phased(tile_row + (row * 4u + 64u), place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_4_0.z);
+    finish_phased(tile_row + (row * 4u + 64u), place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_4_0.w);
+    finish_phased(tile_row + (row * 4u + 65u), place, at_n, at_i, at_j, i_phase, j_phase, acc_5_0.x);
+    finish_phased(tile_row + (row * 4u + 65u), place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_5_0.y);
+    finish_phased(tile_row + (row * 4u + 65u), place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_5_0.z);
+    finish_phased(tile_row + (row * 4u + 65u), place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_5_0.w);
+    finish_phased(tile_row + (row * 4u + 66u), place, at_n, at_i, at_j, i_phase, j_phase, acc_6_0.x);
+    finish_phased(tile_row + (row * 4u + 66u), place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_6_0.y);
+    finish_phased(tile_row + (row * 4u + 66u), place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_6_0.z);
+    finish_phased(tile_row + (row * 4u + 66u), place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_6_0.w);
+    finish_phased(tile_row + (row * 4u + 67u), place, at_n, at_i, at_j, i_phase, j_phase, acc_7_0.x);
+    finish_phased(tile_row + (row * 4u + 67u), place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_7_0.y);
+    finish_phased(tile_row + (row * 4u + 67u), place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_7_0.z);
+    finish_phased(tile_row + (row * 4u + 67u), place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_7_0.w);
+    let place_4 = tile_column + (column + 8u);
+    let at_n_4 = place_4 / j_count / i_count;
+    let at_i_4 = place_4 / j_count % i_count;
+    let at_j_4 = place_4 % j_count;
+    let place_5 = tile_column + (column + 24u);
+    let at_n_5 = place_5 / j_count / i_count;
+    let at_i_5 = place_5 / j_count % i_count;
+    let at_j_5 = place_5 % j_count;
+    let place_6 = tile_column + (column + 40u);
+    let at_n_6 = place_6 / j_count / i_count;
+    let at_i_6 = place_6 / j_count % i_count;
+    let at_j_6 = place_6 % j_count;
+    let place_7 = tile_column + (column + 56u);
+    let at_n_7 = place_7 / j_count / i_count;
+    let at_i_7 = place_7 / j_count % i_count;
+    let at_j_7 = place_7 % j_count;
+    finish_phased(tile_row + row * 4u, place_4, at_n_4, at_i_4, at_j_4, i_phase, j_phase, acc_0_1.x);
+    finish_phased(tile_row + row * 4u, place_5, at_n_5, at_i_5, at_j_5, i_phase, j_phase, acc_0_1.y);
+    finish_phased(tile_row + row * 4u, place_6, at_n_6, at_i_6, at_j_6, i_phase, j_phase, acc_0_1.z);
+    finish_phased(tile_row + row * 4u, place_7, at_n_7, at_i_7, at_j_7, i_phase, j_phase, acc_0_1.w);
+    finish_phased(tile_row + (row * 4u + 1u), place_4, at_n_4, at_i_4, at_j_4, i_phase, j_phase, acc_1_1.x);
+    finish_phased(tile_row + (row * 4u + 1u), place_5, at_n_5, at_i_5, at_j_5, i_phase, j_phase, acc_1_1.y);
+    finish_phased(tile_row + (row * 4u + 1u), place_6, at_n_6, at_i_6, at_j_6, i_phase, j_phase, acc_1_1.z);
+    finish_phased(tile_row + (row * 4u + 1u), place_7, at_n_7, at_i_7, at_j_7, i_phase, j_phase, acc_1_1.w);
+    finish_phased(tile_row + (row * 4u + 2u), place_4, at_n_4, at_i_4, at_j_4, i_phase, j_phase, acc_2_1.x);
+    finish_phased(tile_row + (row * 4u + 2u), place_5, at_n_5, at_i_5, at_j_5, i_phase, j_phase, acc_2_1.y);
+    finish_phased(tile_row + (row * 4u + 2u), place_6, at_n_6, at_i_6, at_j_6, i_phase, j_phase, acc_2_1.z);
+    finish_phased(tile_row + (row * 4u + 2u), place_7, at_n_7, at_i_7, at_j_7, i_phase, j_phase, acc_2_1.w);
+    finish_phased(tile_row + (row * 4u + 3u), place_4, at_n_4, at_i_4, at_j_4, i_phase, j_phase, acc_3_1.x);
+    finish_phased(tile_row + (row * 4u + 3u), place_5, at_n_5, at_i_5, at_j_5, i_phase, j_phase, acc_3_1.y);
+    finish_phased(tile_row + (row * 4u + 3u), place_6, at_n_6, at_i_6, at_j_6, i_phase, j_phase, acc_3_1.z);
+    finish_phased(tile_row + (row * 4u + 3u), place_7, at_n_7, at_i_7, at_j_7, i_phase, j_phase, acc_3_1.w);
+    finish_phased(tile_row + (row * 4u + 64u), place_4, at_n_4, at_i_4, at_j_4, i_phase, j_phase, acc_4_1.x);
+    finish_phased(tile_row + (row * 4u + 64u), place_5, at_n_5, at_i_5, at_j_5, i_phase, j_phase, acc_4_1.y);
+    finish_phased(tile_row + (row * 4u + 64u), place_6, at_n_6, at_i_6, at_j_6, i_phase, j_phase, acc_4_1.z);
+    finish_phased(tile_row + (row * 4u + 64u), place_7, at_n_7, at_i_7, at_j_7, i_phase, j_phase, acc_4_1.w);
+    finish_phased(tile_row + (row * 4u + 65u), place_4, at_n_4, at_i_4, at_j_4, i_phase, j_phase, acc_5_1.x);
+    finish_phased(tile_row + (row * 4u + 65u), place_5, at_n_5, at_i_5, at_j_5, i_phase, j_phase, acc_5_1.y);
+    finish_phased(tile_row + (row * 4u + 65u), place_6, at_n_6, at_i_6, at_j_6, i_phase, j_phase, acc_5_1.z);
+    finish_phased(tile_row + (row * 4u + 65u), place_7, at_n_7, at_i_7, at_j_7, i_phase, j_phase, acc_5_1.w);
+    finish_phased(tile_row + (row * 4u + 66u), place_4, at_n_4, at_i_4, at_j_4, i_phase, j_phase, acc_6_1.x);
+    finish_phased(tile_row + (row * 4u + 66u), place_5, at_n_5, at_i_5, at_j_5, i_phase, j_phase, acc_6_1.y);
+    finish_phased(tile_row + (row * 4u + 66u), place_6, at_n_6, at_i_6, at_j_6, i_phase, j_phase, acc_6_1.z);
+    finish_phased(tile_row + (row * 4u + 66u), place_7, at_n_7, at_i_7, at_j_7, i_phase, j_phase, acc_6_1.w);
+    finish_phased(tile_row + (row * 4u + 67u), place_4, at_n_4, at_i_4, at_j_4, i_phase, j_phase, acc_7_1.x);
+    finish_phased(tile_row + (row * 4u + 67u), place_5, at_n_5, at_i_5, at_j_5, i_phase, j_phase, acc_7_1.y);
+    finish_phased(tile_row + (row * 4u + 67u), place_6, at_n_6, at_i_6, at_j_6, i_phase, j_phase, acc_7_1.z);
+    finish_phased(tile_row + (row * 4u + 67u), place_7, at_n_7, at_i_7, at_j_7, i_phase, j_phase, acc_7_1.w);
 }

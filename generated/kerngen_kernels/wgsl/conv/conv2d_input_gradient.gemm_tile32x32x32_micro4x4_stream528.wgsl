@@ -30,40 +30,17 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
-// An element of the operand a.
-fn a_element(q: u32, f: u32, u_: u32, v: u32) -> f32 {
-    return k[((f * u.c + q) * u.r + u_) * u.s + v];
-}
-
 // An element of the operand b.
-fn b_element(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
-    return dy[((n * u.o + f) * u.p + i) * u.t + j];
-}
-
-// An element of the operand b.
-fn b_element_(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
-    return select(0.0, dy[((n * u.o + f) * u.p + u32(clamp(i32(i) + u.edge - i32(u_) * u.skip, 0, i32(u.p) - 1))) * u.t + u32(clamp(i32(j) + u.edge - i32(v) * u.skip, 0, i32(u.t) - 1))], 0 == 0 && i32(i) + u.edge - i32(u_) * u.skip >= 0 && i32(i) + u.edge - i32(u_) * u.skip < i32(u.p) && 0 == 0 && i32(j) + u.edge - i32(v) * u.skip >= 0 && i32(j) + u.edge - i32(v) * u.skip < i32(u.t));
-}
-
-// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
-// as Vulkan's OpSRem lets them.
-fn remainder(x: i32, y: i32) -> i32 {
-    return select(x - x / y * y, i32(0), y == i32(0));
-}
-
-// An element of the operand b.
-fn b_element_2(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
-    return select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && (i32(i) + u.edge - i32(u_) * u.skip) / u.step >= 0 && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.t));
+fn b_element(start: u32, p: u32, t: u32) -> f32 {
+    let is_inside = p < u.p && t < u.t;
+    return select(0.0, dy[select(0u, start + (p * u.t + t), is_inside)], is_inside);
 }
 
 // What becomes of one total.
-fn finish(q: u32, column_: u32, dx_sum: f32) {
+fn finish(q: u32, column_: u32, n: u32, i: u32, j: u32, dx_sum: f32) {
     if (q >= u.c || column_ >= u.b * u.h_len_length * u.w_len_length) {
         return;
     }
-    let n = column_ / u.w_len_length / u.h_len_length;
-    let i = column_ / u.w_len_length % u.h_len_length;
-    let j = column_ % u.w_len_length;
     dx[((n * u.c + q) * u.h_len_length + i) * u.w_len_length + j] = dx_sum;
 }
 
@@ -109,6 +86,10 @@ fn edge(
         let a_0_q_2 = a_0_place_2;
         let a_0_place_3 = min(tile_row + a_at_0 * 4u + 3u, u.c - 1u);
         let a_0_q_3 = a_0_place_3;
+        let a_0_from_0 = a_0_q_0 * u.r * u.s;
+        let a_0_from_1 = a_0_q_1 * u.r * u.s;
+        let a_0_from_2 = a_0_q_2 * u.r * u.s;
+        let a_0_from_3 = a_0_q_3 * u.r * u.s;
         let a_unit_1 = lane + 64u;
         let a_at_1 = a_unit_1 >> 5u;
         let a_term_1 = a_unit_1 & 31u;
@@ -120,6 +101,10 @@ fn edge(
         let a_1_q_2 = a_1_place_2;
         let a_1_place_3 = min(tile_row + a_at_1 * 4u + 3u, u.c - 1u);
         let a_1_q_3 = a_1_place_3;
+        let a_1_from_0 = a_1_q_0 * u.r * u.s;
+        let a_1_from_1 = a_1_q_1 * u.r * u.s;
+        let a_1_from_2 = a_1_q_2 * u.r * u.s;
+        let a_1_from_3 = a_1_q_3 * u.r * u.s;
         let a_unit_2 = lane + 128u;
         let a_at_2 = a_unit_2 >> 5u;
         let a_term_2 = a_unit_2 & 31u;
@@ -131,6 +116,10 @@ fn edge(
         let a_2_q_2 = a_2_place_2;
         let a_2_place_3 = min(tile_row + a_at_2 * 4u + 3u, u.c - 1u);
         let a_2_q_3 = a_2_place_3;
+        let a_2_from_0 = a_2_q_0 * u.r * u.s;
+        let a_2_from_1 = a_2_q_1 * u.r * u.s;
+        let a_2_from_2 = a_2_q_2 * u.r * u.s;
+        let a_2_from_3 = a_2_q_3 * u.r * u.s;
         let a_unit_3 = lane + 192u;
         let a_at_3 = a_unit_3 >> 5u;
         let a_term_3 = a_unit_3 & 31u;
@@ -142,6 +131,10 @@ fn edge(
         let a_3_q_2 = a_3_place_2;
         let a_3_place_3 = min(tile_row + a_at_3 * 4u + 3u, u.c - 1u);
         let a_3_q_3 = a_3_place_3;
+        let a_3_from_0 = a_3_q_0 * u.r * u.s;
+        let a_3_from_1 = a_3_q_1 * u.r * u.s;
+        let a_3_from_2 = a_3_q_2 * u.r * u.s;
+        let a_3_from_3 = a_3_q_3 * u.r * u.s;
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 7u;
         let b_term_0 = b_unit_0 >> 3u;
@@ -161,6 +154,18 @@ fn edge(
         let b_0_j_3 = b_0_place_3 % u.w_len_length;
         let b_0_i_3 = b_0_place_3 / u.w_len_length % u.h_len_length;
         let b_0_n_3 = b_0_place_3 / u.w_len_length / u.h_len_length;
+        let b_0_from_0 = b_0_n_0 * u.o * u.p * u.t;
+        let b_0_p_0 = b_0_i_0 + u32(u.edge);
+        let b_0_t_0 = b_0_j_0 + u32(u.edge);
+        let b_0_from_1 = b_0_n_1 * u.o * u.p * u.t;
+        let b_0_p_1 = b_0_i_1 + u32(u.edge);
+        let b_0_t_1 = b_0_j_1 + u32(u.edge);
+        let b_0_from_2 = b_0_n_2 * u.o * u.p * u.t;
+        let b_0_p_2 = b_0_i_2 + u32(u.edge);
+        let b_0_t_2 = b_0_j_2 + u32(u.edge);
+        let b_0_from_3 = b_0_n_3 * u.o * u.p * u.t;
+        let b_0_p_3 = b_0_i_3 + u32(u.edge);
+        let b_0_t_3 = b_0_j_3 + u32(u.edge);
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 & 7u;
         let b_term_1 = b_unit_1 >> 3u;
@@ -214,16 +219,15 @@ fn edge(
         var b_3_u: u32;
         let b_3_step_f = 32u / u.s / u.r;
         var b_3_f: u32;
-        let b_is_undivided = u32(u.step) == 1u;
-        let b_is_single = b_is_undivided && u32(u.edge) == 0u && u.r == 1u && u.s == 1u && u.h_len_length <= u.p && u.w_len_length <= u.t;
         if (begin < last_term) {
             a_0_v = (begin + a_term_0) % u.s;
             a_0_u = (begin + a_term_0) / u.s % u.r;
             a_0_f = (begin + a_term_0) / u.s / u.r;
-            a_load_0 = vec4f(a_element(a_0_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_1 = vec4f(a_element(a_1_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_2 = vec4f(a_element(a_2_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_3 = vec4f(a_element(a_3_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
+            let a_0_from = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u) * u.s + a_0_v;
+            a_load_0 = vec4f(k[a_0_from_0 + a_0_from], k[a_0_from_1 + a_0_from], k[a_0_from_2 + a_0_from], k[a_0_from_3 + a_0_from]);
+            a_load_1 = vec4f(k[a_1_from_0 + a_0_from], k[a_1_from_1 + a_0_from], k[a_1_from_2 + a_0_from], k[a_1_from_3 + a_0_from]);
+            a_load_2 = vec4f(k[a_2_from_0 + a_0_from], k[a_2_from_1 + a_0_from], k[a_2_from_2 + a_0_from], k[a_2_from_3 + a_0_from]);
+            a_load_3 = vec4f(k[a_3_from_0 + a_0_from], k[a_3_from_1 + a_0_from], k[a_3_from_2 + a_0_from], k[a_3_from_3 + a_0_from]);
             b_0_v = (begin + b_term_0) % u.s;
             b_0_u = (begin + b_term_0) / u.s % u.r;
             b_0_f = (begin + b_term_0) / u.s / u.r;
@@ -236,24 +240,22 @@ fn edge(
             b_3_v = (begin + b_term_3) % u.s;
             b_3_u = (begin + b_term_3) / u.s % u.r;
             b_3_f = (begin + b_term_3) / u.s / u.r;
-            if (b_is_single) {
-                b_load_0 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-                b_load_2 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
-                b_load_3 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
-            }
-            if (!b_is_single && b_is_undivided) {
-                b_load_0 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-                b_load_2 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
-                b_load_3 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
-            }
-            if (!b_is_undivided) {
-                b_load_0 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-                b_load_2 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
-                b_load_3 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
-            }
+            let b_0_from = min(b_0_f, u.o - 1u) * u.p * u.t;
+            let b_0_p = 0u - b_0_u * u32(u.skip);
+            let b_0_t = 0u - b_0_v * u32(u.skip);
+            let b_1_from = min(b_1_f, u.o - 1u) * u.p * u.t;
+            let b_1_p = 0u - b_1_u * u32(u.skip);
+            let b_1_t = 0u - b_1_v * u32(u.skip);
+            let b_2_from = min(b_2_f, u.o - 1u) * u.p * u.t;
+            let b_2_p = 0u - b_2_u * u32(u.skip);
+            let b_2_t = 0u - b_2_v * u32(u.skip);
+            let b_3_from = min(b_3_f, u.o - 1u) * u.p * u.t;
+            let b_3_p = 0u - b_3_u * u32(u.skip);
+            let b_3_t = 0u - b_3_v * u32(u.skip);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_p_0 + b_0_p, b_0_t_0 + b_0_t), b_element(b_0_from_1 + b_0_from, b_0_p_1 + b_0_p, b_0_t_1 + b_0_t), b_element(b_0_from_2 + b_0_from, b_0_p_2 + b_0_p, b_0_t_2 + b_0_t), b_element(b_0_from_3 + b_0_from, b_0_p_3 + b_0_p, b_0_t_3 + b_0_t));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_p_0 + b_1_p, b_0_t_0 + b_1_t), b_element(b_0_from_1 + b_1_from, b_0_p_1 + b_1_p, b_0_t_1 + b_1_t), b_element(b_0_from_2 + b_1_from, b_0_p_2 + b_1_p, b_0_t_2 + b_1_t), b_element(b_0_from_3 + b_1_from, b_0_p_3 + b_1_p, b_0_t_3 + b_1_t));
+            b_load_2 = vec4f(b_element(b_0_from_0 + b_2_from, b_0_p_0 + b_2_p, b_0_t_0 + b_2_t), b_element(b_0_from_1 + b_2_from, b_0_p_1 + b_2_p, b_0_t_1 + b_2_t), b_element(b_0_from_2 + b_2_from, b_0_p_2 + b_2_p, b_0_t_2 + b_2_t), b_element(b_0_from_3 + b_2_from, b_0_p_3 + b_2_p, b_0_t_3 + b_2_t));
+            b_load_3 = vec4f(b_element(b_0_from_0 + b_3_from, b_0_p_0 + b_3_p, b_0_t_0 + b_3_t), b_element(b_0_from_1 + b_3_from, b_0_p_1 + b_3_p, b_0_t_1 + b_3_t), b_element(b_0_from_2 + b_3_from, b_0_p_2 + b_3_p, b_0_t_2 + b_3_t), b_element(b_0_from_3 + b_3_from, b_0_p_3 + b_3_p, b_0_t_3 + b_3_t));
         }
         for (var following = begin + 32u; following < last_term + 32u; following += 32u) {
             if (following > last_term) {
@@ -287,10 +289,11 @@ fn edge(
                 a_0_u = a_0_u - u.r;
                 a_0_f += 1u;
             }
-            a_load_0 = vec4f(a_element(a_0_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_0_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_1 = vec4f(a_element(a_1_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_1_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_2 = vec4f(a_element(a_2_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_2_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
-            a_load_3 = vec4f(a_element(a_3_q_0, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_1, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_2, min(a_0_f, u.o - 1u), a_0_u, a_0_v), a_element(a_3_q_3, min(a_0_f, u.o - 1u), a_0_u, a_0_v));
+            let a_0_from_ = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u) * u.s + a_0_v;
+            a_load_0 = vec4f(k[a_0_from_0 + a_0_from_], k[a_0_from_1 + a_0_from_], k[a_0_from_2 + a_0_from_], k[a_0_from_3 + a_0_from_]);
+            a_load_1 = vec4f(k[a_1_from_0 + a_0_from_], k[a_1_from_1 + a_0_from_], k[a_1_from_2 + a_0_from_], k[a_1_from_3 + a_0_from_]);
+            a_load_2 = vec4f(k[a_2_from_0 + a_0_from_], k[a_2_from_1 + a_0_from_], k[a_2_from_2 + a_0_from_], k[a_2_from_3 + a_0_from_]);
+            a_load_3 = vec4f(k[a_3_from_0 + a_0_from_], k[a_3_from_1 + a_0_from_], k[a_3_from_2 + a_0_from_], k[a_3_from_3 + a_0_from_]);
             b_0_f += b_0_step_f;
             b_0_u += b_0_step_u;
             b_0_v += b_0_step_v;
@@ -335,24 +338,22 @@ fn edge(
                 b_3_u = b_3_u - u.r;
                 b_3_f += 1u;
             }
-            if (b_is_single) {
-                b_load_0 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-                b_load_2 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
-                b_load_3 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
-            }
-            if (!b_is_single && b_is_undivided) {
-                b_load_0 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-                b_load_2 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
-                b_load_3 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
-            }
-            if (!b_is_undivided) {
-                b_load_0 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
-                b_load_1 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
-                b_load_2 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
-                b_load_3 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
-            }
+            let b_0_from_ = min(b_0_f, u.o - 1u) * u.p * u.t;
+            let b_0_p_ = 0u - b_0_u * u32(u.skip);
+            let b_0_t_ = 0u - b_0_v * u32(u.skip);
+            let b_1_from_ = min(b_1_f, u.o - 1u) * u.p * u.t;
+            let b_1_p_ = 0u - b_1_u * u32(u.skip);
+            let b_1_t_ = 0u - b_1_v * u32(u.skip);
+            let b_2_from_ = min(b_2_f, u.o - 1u) * u.p * u.t;
+            let b_2_p_ = 0u - b_2_u * u32(u.skip);
+            let b_2_t_ = 0u - b_2_v * u32(u.skip);
+            let b_3_from_ = min(b_3_f, u.o - 1u) * u.p * u.t;
+            let b_3_p_ = 0u - b_3_u * u32(u.skip);
+            let b_3_t_ = 0u - b_3_v * u32(u.skip);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_p_0 + b_0_p_, b_0_t_0 + b_0_t_), b_element(b_0_from_1 + b_0_from_, b_0_p_1 + b_0_p_, b_0_t_1 + b_0_t_), b_element(b_0_from_2 + b_0_from_, b_0_p_2 + b_0_p_, b_0_t_2 + b_0_t_), b_element(b_0_from_3 + b_0_from_, b_0_p_3 + b_0_p_, b_0_t_3 + b_0_t_));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_p_0 + b_1_p_, b_0_t_0 + b_1_t_), b_element(b_0_from_1 + b_1_from_, b_0_p_1 + b_1_p_, b_0_t_1 + b_1_t_), b_element(b_0_from_2 + b_1_from_, b_0_p_2 + b_1_p_, b_0_t_2 + b_1_t_), b_element(b_0_from_3 + b_1_from_, b_0_p_3 + b_1_p_, b_0_t_3 + b_1_t_));
+            b_load_2 = vec4f(b_element(b_0_from_0 + b_2_from_, b_0_p_0 + b_2_p_, b_0_t_0 + b_2_t_), b_element(b_0_from_1 + b_2_from_, b_0_p_1 + b_2_p_, b_0_t_1 + b_2_t_), b_element(b_0_from_2 + b_2_from_, b_0_p_2 + b_2_p_, b_0_t_2 + b_2_t_), b_element(b_0_from_3 + b_2_from_, b_0_p_3 + b_2_p_, b_0_t_3 + b_2_t_));
+            b_load_3 = vec4f(b_element(b_0_from_0 + b_3_from_, b_0_p_0 + b_3_p_, b_0_t_0 + b_3_t_), b_element(b_0_from_1 + b_3_from_, b_0_p_1 + b_3_p_, b_0_t_1 + b_3_t_), b_element(b_0_from_2 + b_3_from_, b_0_p_2 + b_3_p_, b_0_t_2 + b_3_t_), b_element(b_0_from_3 + b_3_from_, b_0_p_3 + b_3_p_, b_0_t_3 + b_3_t_));
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];
                 let b_0 = b_tile[0u][column];
@@ -612,23 +613,672 @@ fn edge(
             workgroupBarrier();
         }
 
-        for (var number = 0u; number < 4u; number += 1u) {
-            var total: vec4f;
-            switch number {
-                case 0u: { total = acc_0; }
-                case 1u: { total = acc_1; }
-                case 2u: { total = acc_2; }
-                default: { total = acc_3; }
-            }
-            if (whole) {
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column, total.x);
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 8u), total.y);
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 16u), total.z);
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 24u), total.w);
-            }
-            if (!whole) {
-                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = total;
+        for (var vector = 0u; vector < 1u; vector += 1u) {
+            let place = tile_column + (column + vector * 8u);
+            let at_n = place / u.w_len_length / u.h_len_length;
+            let at_i = place / u.w_len_length % u.h_len_length;
+            let at_j = place % u.w_len_length;
+            let place_ = tile_column + (column + vector * 8u + 8u);
+            let at_n_ = place_ / u.w_len_length / u.h_len_length;
+            let at_i_ = place_ / u.w_len_length % u.h_len_length;
+            let at_j_ = place_ % u.w_len_length;
+            let place_2 = tile_column + (column + vector * 8u + 16u);
+            let at_n_2 = place_2 / u.w_len_length / u.h_len_length;
+            let at_i_2 = place_2 / u.w_len_length % u.h_len_length;
+            let at_j_2 = place_2 % u.w_len_length;
+            let place_3 = tile_column + (column + vector * 8u + 24u);
+            let at_n_3 = place_3 / u.w_len_length / u.h_len_length;
+            let at_i_3 = place_3 / u.w_len_length % u.h_len_length;
+            let at_j_3 = place_3 % u.w_len_length;
+            for (var line = 0u; line < 4u; line += 1u) {
+                let number = line + vector;
+                var total: vec4f;
+                switch number {
+                    case 0u: { total = acc_0; }
+                    case 1u: { total = acc_1; }
+                    case 2u: { total = acc_2; }
+                    default: { total = acc_3; }
+                }
+                if (whole) {
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place, at_n, at_i, at_j, total.x);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place_, at_n_, at_i_, at_j_, total.y);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place_2, at_n_2, at_i_2, at_j_2, total.z);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place_3, at_n_3, at_i_3, at_j_3, total.w);
+                }
+                if (!whole) {
+                    parts[slot * 256u + ((row * 4u + (line >> 2u) * 32u + (line & 3u)) * 8u + (column + vector * 8u))] = total;
+                }
             }
         }
     }
+}
+
+// The first place where `divisor` divides `begin + place * by`, or `length_`.
+fn first_divided(begin: i32, by: i32, divisor: i32, length_: u32) -> u32 {
+    for (var place = 0u; place < length_; place += 1u) {
+        let number = begin + i32(place) * by;
+        if (number / divisor * divisor == number) {
+            return place;
+        }
+    }
+    return length_;
+}
+
+// What becomes of one total.
+fn finish_phased(q: u32, column_: u32, n: u32, i: u32, j: u32, i_phase: i32, j_phase: i32, dx_sum: f32) {
+    let i_count = (u.h_len_length + u.stride - 1u) / u.stride;
+    let j_count = (u.w_len_length + u.stride - 1u) / u.stride;
+    if (q >= u.c || column_ >= u.b * i_count * j_count) {
+        return;
+    }
+    let i_place = i * u.stride + u32(i_phase);
+    let j_place = j * u.stride + u32(j_phase);
+    if (i_place >= u.h_len_length || j_place >= u.w_len_length) {
+        return;
+    }
+    dx[((n * u.c + q) * u.h_len_length + i_place) * u.w_len_length + j_place] = dx_sum;
+}
+
+// One workgroup per tile, 32 x 32 tiles, 4 x 4 sums per invocation.
+@compute @workgroup_size(64)
+fn phased(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.c + 31u) >> 5u;
+    let tile_columns = (u.b * ((u.h_len_length + u.stride - 1u) / u.stride) * ((u.w_len_length + u.stride - 1u) / u.stride) + 31u) >> 5u;
+    if (group >= min(u.stride, u.h_len_length) * min(u.stride, u.w_len_length) * tile_rows * tile_columns) {
+        return;
+    }
+    let tile_row = group / tile_columns % tile_rows * 32u;
+    let tile_column = group % tile_columns * 32u;
+    let phase = group / tile_columns / tile_rows;
+    let i_count = (u.h_len_length + u.stride - 1u) / u.stride;
+    let j_count = (u.w_len_length + u.stride - 1u) / u.stride;
+    let j_phase = i32(phase % min(u.stride, u.w_len_length));
+    let v_first = i32(first_divided(j_phase + u.edge, -u.skip, u.step, u.s));
+    let v_apart = i32(first_divided(-u.skip, -u.skip, u.step, u.s) + 1u);
+    let v_moved = -u.skip * v_apart / u.step;
+    let v_count = (u.s - u32(v_first) + u32(v_apart) - 1u) / u32(v_apart);
+    let j_start = (j_phase + u.edge + -u.skip * v_first) / u.step;
+    let i_phase = i32(phase / min(u.stride, u.w_len_length));
+    let u_first = i32(first_divided(i_phase + u.edge, -u.skip, u.step, u.r));
+    let u_apart = i32(first_divided(-u.skip, -u.skip, u.step, u.r) + 1u);
+    let u_moved = -u.skip * u_apart / u.step;
+    let u_count = (u.r - u32(u_first) + u32(u_apart) - 1u) / u32(u_apart);
+    let i_start = (i_phase + u.edge + -u.skip * u_first) / u.step;
+    let column = lane & 7u;
+    let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 >> 5u;
+    let a_term_0 = a_unit_0 & 31u;
+    let a_0_place_0 = min(tile_row + a_at_0 * 4u, u.c - 1u);
+    let a_0_q_0 = a_0_place_0;
+    let a_0_place_1 = min(tile_row + a_at_0 * 4u + 1u, u.c - 1u);
+    let a_0_q_1 = a_0_place_1;
+    let a_0_place_2 = min(tile_row + a_at_0 * 4u + 2u, u.c - 1u);
+    let a_0_q_2 = a_0_place_2;
+    let a_0_place_3 = min(tile_row + a_at_0 * 4u + 3u, u.c - 1u);
+    let a_0_q_3 = a_0_place_3;
+    let a_0_from_0 = (a_0_q_0 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_0_from_1 = (a_0_q_1 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_0_from_2 = (a_0_q_2 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_0_from_3 = (a_0_q_3 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_unit_1 = lane + 64u;
+    let a_at_1 = a_unit_1 >> 5u;
+    let a_term_1 = a_unit_1 & 31u;
+    let a_1_place_0 = min(tile_row + a_at_1 * 4u, u.c - 1u);
+    let a_1_q_0 = a_1_place_0;
+    let a_1_place_1 = min(tile_row + a_at_1 * 4u + 1u, u.c - 1u);
+    let a_1_q_1 = a_1_place_1;
+    let a_1_place_2 = min(tile_row + a_at_1 * 4u + 2u, u.c - 1u);
+    let a_1_q_2 = a_1_place_2;
+    let a_1_place_3 = min(tile_row + a_at_1 * 4u + 3u, u.c - 1u);
+    let a_1_q_3 = a_1_place_3;
+    let a_1_from_0 = (a_1_q_0 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_1_from_1 = (a_1_q_1 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_1_from_2 = (a_1_q_2 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_1_from_3 = (a_1_q_3 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_unit_2 = lane + 128u;
+    let a_at_2 = a_unit_2 >> 5u;
+    let a_term_2 = a_unit_2 & 31u;
+    let a_2_place_0 = min(tile_row + a_at_2 * 4u, u.c - 1u);
+    let a_2_q_0 = a_2_place_0;
+    let a_2_place_1 = min(tile_row + a_at_2 * 4u + 1u, u.c - 1u);
+    let a_2_q_1 = a_2_place_1;
+    let a_2_place_2 = min(tile_row + a_at_2 * 4u + 2u, u.c - 1u);
+    let a_2_q_2 = a_2_place_2;
+    let a_2_place_3 = min(tile_row + a_at_2 * 4u + 3u, u.c - 1u);
+    let a_2_q_3 = a_2_place_3;
+    let a_2_from_0 = (a_2_q_0 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_2_from_1 = (a_2_q_1 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_2_from_2 = (a_2_q_2 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_2_from_3 = (a_2_q_3 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_unit_3 = lane + 192u;
+    let a_at_3 = a_unit_3 >> 5u;
+    let a_term_3 = a_unit_3 & 31u;
+    let a_3_place_0 = min(tile_row + a_at_3 * 4u, u.c - 1u);
+    let a_3_q_0 = a_3_place_0;
+    let a_3_place_1 = min(tile_row + a_at_3 * 4u + 1u, u.c - 1u);
+    let a_3_q_1 = a_3_place_1;
+    let a_3_place_2 = min(tile_row + a_at_3 * 4u + 2u, u.c - 1u);
+    let a_3_q_2 = a_3_place_2;
+    let a_3_place_3 = min(tile_row + a_at_3 * 4u + 3u, u.c - 1u);
+    let a_3_q_3 = a_3_place_3;
+    let a_3_from_0 = (a_3_q_0 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_3_from_1 = (a_3_q_1 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_3_from_2 = (a_3_q_2 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let a_3_from_3 = (a_3_q_3 * u.r + u32(u_first)) * u.s + u32(v_first);
+    let b_unit_0 = lane;
+    let b_at_0 = b_unit_0 & 7u;
+    let b_term_0 = b_unit_0 >> 3u;
+    let b_0_place_0 = min(tile_column + b_at_0, u.b * i_count * j_count - 1u);
+    let b_0_j_0 = b_0_place_0 % j_count;
+    let b_0_i_0 = b_0_place_0 / j_count % i_count;
+    let b_0_n_0 = b_0_place_0 / j_count / i_count;
+    let b_0_place_1 = min(tile_column + b_at_0 + 8u, u.b * i_count * j_count - 1u);
+    let b_0_j_1 = b_0_place_1 % j_count;
+    let b_0_i_1 = b_0_place_1 / j_count % i_count;
+    let b_0_n_1 = b_0_place_1 / j_count / i_count;
+    let b_0_place_2 = min(tile_column + b_at_0 + 16u, u.b * i_count * j_count - 1u);
+    let b_0_j_2 = b_0_place_2 % j_count;
+    let b_0_i_2 = b_0_place_2 / j_count % i_count;
+    let b_0_n_2 = b_0_place_2 / j_count / i_count;
+    let b_0_place_3 = min(tile_column + b_at_0 + 24u, u.b * i_count * j_count - 1u);
+    let b_0_j_3 = b_0_place_3 % j_count;
+    let b_0_i_3 = b_0_place_3 / j_count % i_count;
+    let b_0_n_3 = b_0_place_3 / j_count / i_count;
+    let b_0_from_0 = b_0_n_0 * u.o * u.p * u.t;
+    let b_0_p_0 = b_0_i_0 + u32(i_start);
+    let b_0_t_0 = b_0_j_0 + u32(j_start);
+    let b_0_from_1 = b_0_n_1 * u.o * u.p * u.t;
+    let b_0_p_1 = b_0_i_1 + u32(i_start);
+    let b_0_t_1 = b_0_j_1 + u32(j_start);
+    let b_0_from_2 = b_0_n_2 * u.o * u.p * u.t;
+    let b_0_p_2 = b_0_i_2 + u32(i_start);
+    let b_0_t_2 = b_0_j_2 + u32(j_start);
+    let b_0_from_3 = b_0_n_3 * u.o * u.p * u.t;
+    let b_0_p_3 = b_0_i_3 + u32(i_start);
+    let b_0_t_3 = b_0_j_3 + u32(j_start);
+    let b_unit_1 = lane + 64u;
+    let b_at_1 = b_unit_1 & 7u;
+    let b_term_1 = b_unit_1 >> 3u;
+    let b_unit_2 = lane + 128u;
+    let b_at_2 = b_unit_2 & 7u;
+    let b_term_2 = b_unit_2 >> 3u;
+    let b_unit_3 = lane + 192u;
+    let b_at_3 = b_unit_3 & 7u;
+    let b_term_3 = b_unit_3 >> 3u;
+
+    var acc_0: vec4f;
+    var acc_1: vec4f;
+    var acc_2: vec4f;
+    var acc_3: vec4f;
+
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
+    var a_load_2: vec4f;
+    var a_load_3: vec4f;
+    let a_0_step_v = 32u % v_count;
+    var a_0_v: u32;
+    let a_0_step_u = 32u / v_count % u_count;
+    var a_0_u: u32;
+    let a_0_step_f = 32u / v_count / u_count;
+    var a_0_f: u32;
+    var b_load_0: vec4f;
+    var b_load_1: vec4f;
+    var b_load_2: vec4f;
+    var b_load_3: vec4f;
+    let b_0_step_v = 32u % v_count;
+    var b_0_v: u32;
+    let b_0_step_u = 32u / v_count % u_count;
+    var b_0_u: u32;
+    let b_0_step_f = 32u / v_count / u_count;
+    var b_0_f: u32;
+    let b_1_step_v = 32u % v_count;
+    var b_1_v: u32;
+    let b_1_step_u = 32u / v_count % u_count;
+    var b_1_u: u32;
+    let b_1_step_f = 32u / v_count / u_count;
+    var b_1_f: u32;
+    let b_2_step_v = 32u % v_count;
+    var b_2_v: u32;
+    let b_2_step_u = 32u / v_count % u_count;
+    var b_2_u: u32;
+    let b_2_step_f = 32u / v_count / u_count;
+    var b_2_f: u32;
+    let b_3_step_v = 32u % v_count;
+    var b_3_v: u32;
+    let b_3_step_u = 32u / v_count % u_count;
+    var b_3_u: u32;
+    let b_3_step_f = 32u / v_count / u_count;
+    var b_3_f: u32;
+    if (0u < u.o * u_count * v_count) {
+        a_0_v = a_term_0 % v_count;
+        a_0_u = a_term_0 / v_count % u_count;
+        a_0_f = a_term_0 / v_count / u_count;
+        let a_0_from = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u * u32(u_apart)) * u.s + a_0_v * u32(v_apart);
+        a_load_0 = vec4f(k[a_0_from_0 + a_0_from], k[a_0_from_1 + a_0_from], k[a_0_from_2 + a_0_from], k[a_0_from_3 + a_0_from]);
+        a_load_1 = vec4f(k[a_1_from_0 + a_0_from], k[a_1_from_1 + a_0_from], k[a_1_from_2 + a_0_from], k[a_1_from_3 + a_0_from]);
+        a_load_2 = vec4f(k[a_2_from_0 + a_0_from], k[a_2_from_1 + a_0_from], k[a_2_from_2 + a_0_from], k[a_2_from_3 + a_0_from]);
+        a_load_3 = vec4f(k[a_3_from_0 + a_0_from], k[a_3_from_1 + a_0_from], k[a_3_from_2 + a_0_from], k[a_3_from_3 + a_0_from]);
+        b_0_v = b_term_0 % v_count;
+        b_0_u = b_term_0 / v_count % u_count;
+        b_0_f = b_term_0 / v_count / u_count;
+        b_1_v = b_term_1 % v_count;
+        b_1_u = b_term_1 / v_count % u_count;
+        b_1_f = b_term_1 / v_count / u_count;
+        b_2_v = b_term_2 % v_count;
+        b_2_u = b_term_2 / v_count % u_count;
+        b_2_f = b_term_2 / v_count / u_count;
+        b_3_v = b_term_3 % v_count;
+        b_3_u = b_term_3 / v_count % u_count;
+        b_3_f = b_term_3 / v_count / u_count;
+        let b_0_from = min(b_0_f, u.o - 1u) * u.p * u.t;
+        let b_0_p = b_0_u * u32(u_moved);
+        let b_0_t = b_0_v * u32(v_moved);
+        let b_1_from = min(b_1_f, u.o - 1u) * u.p * u.t;
+        let b_1_p = b_1_u * u32(u_moved);
+        let b_1_t = b_1_v * u32(v_moved);
+        let b_2_from = min(b_2_f, u.o - 1u) * u.p * u.t;
+        let b_2_p = b_2_u * u32(u_moved);
+        let b_2_t = b_2_v * u32(v_moved);
+        let b_3_from = min(b_3_f, u.o - 1u) * u.p * u.t;
+        let b_3_p = b_3_u * u32(u_moved);
+        let b_3_t = b_3_v * u32(v_moved);
+        b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_p_0 + b_0_p, b_0_t_0 + b_0_t), b_element(b_0_from_1 + b_0_from, b_0_p_1 + b_0_p, b_0_t_1 + b_0_t), b_element(b_0_from_2 + b_0_from, b_0_p_2 + b_0_p, b_0_t_2 + b_0_t), b_element(b_0_from_3 + b_0_from, b_0_p_3 + b_0_p, b_0_t_3 + b_0_t));
+        b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_p_0 + b_1_p, b_0_t_0 + b_1_t), b_element(b_0_from_1 + b_1_from, b_0_p_1 + b_1_p, b_0_t_1 + b_1_t), b_element(b_0_from_2 + b_1_from, b_0_p_2 + b_1_p, b_0_t_2 + b_1_t), b_element(b_0_from_3 + b_1_from, b_0_p_3 + b_1_p, b_0_t_3 + b_1_t));
+        b_load_2 = vec4f(b_element(b_0_from_0 + b_2_from, b_0_p_0 + b_2_p, b_0_t_0 + b_2_t), b_element(b_0_from_1 + b_2_from, b_0_p_1 + b_2_p, b_0_t_1 + b_2_t), b_element(b_0_from_2 + b_2_from, b_0_p_2 + b_2_p, b_0_t_2 + b_2_t), b_element(b_0_from_3 + b_2_from, b_0_p_3 + b_2_p, b_0_t_3 + b_2_t));
+        b_load_3 = vec4f(b_element(b_0_from_0 + b_3_from, b_0_p_0 + b_3_p, b_0_t_0 + b_3_t), b_element(b_0_from_1 + b_3_from, b_0_p_1 + b_3_p, b_0_t_1 + b_3_t), b_element(b_0_from_2 + b_3_from, b_0_p_2 + b_3_p, b_0_t_2 + b_3_t), b_element(b_0_from_3 + b_3_from, b_0_p_3 + b_3_p, b_0_t_3 + b_3_t));
+    }
+    for (var following = 32u; following < u.o * u_count * v_count + 32u; following += 32u) {
+        if (following > u.o * u_count * v_count) {
+            let left = u.o * u_count * v_count + 32u - following;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_term_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_term_1 < left);
+            a_load_2 = select(vec4f(0.0), a_load_2, a_term_2 < left);
+            a_load_3 = select(vec4f(0.0), a_load_3, a_term_3 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_term_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_term_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_term_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_term_3 < left);
+        }
+        a_tile[a_term_0][a_at_0 >> 3u][(a_at_0 & 7u) ^ (a_term_0 & 7u)] = a_load_0;
+        a_tile[a_term_1][a_at_1 >> 3u][(a_at_1 & 7u) ^ (a_term_1 & 7u)] = a_load_1;
+        a_tile[a_term_2][a_at_2 >> 3u][(a_at_2 & 7u) ^ (a_term_2 & 7u)] = a_load_2;
+        a_tile[a_term_3][a_at_3 >> 3u][(a_at_3 & 7u) ^ (a_term_3 & 7u)] = a_load_3;
+        b_tile[b_term_0][b_at_0] = b_load_0;
+        b_tile[b_term_1][b_at_1] = b_load_1;
+        b_tile[b_term_2][b_at_2] = b_load_2;
+        b_tile[b_term_3][b_at_3] = b_load_3;
+        workgroupBarrier();
+        a_0_f += a_0_step_f;
+        a_0_u += a_0_step_u;
+        a_0_v += a_0_step_v;
+        if (a_0_v >= v_count) {
+            a_0_v = a_0_v - v_count;
+            a_0_u += 1u;
+        }
+        if (a_0_u >= u_count) {
+            a_0_u = a_0_u - u_count;
+            a_0_f += 1u;
+        }
+        let a_0_from_ = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u * u32(u_apart)) * u.s + a_0_v * u32(v_apart);
+        a_load_0 = vec4f(k[a_0_from_0 + a_0_from_], k[a_0_from_1 + a_0_from_], k[a_0_from_2 + a_0_from_], k[a_0_from_3 + a_0_from_]);
+        a_load_1 = vec4f(k[a_1_from_0 + a_0_from_], k[a_1_from_1 + a_0_from_], k[a_1_from_2 + a_0_from_], k[a_1_from_3 + a_0_from_]);
+        a_load_2 = vec4f(k[a_2_from_0 + a_0_from_], k[a_2_from_1 + a_0_from_], k[a_2_from_2 + a_0_from_], k[a_2_from_3 + a_0_from_]);
+        a_load_3 = vec4f(k[a_3_from_0 + a_0_from_], k[a_3_from_1 + a_0_from_], k[a_3_from_2 + a_0_from_], k[a_3_from_3 + a_0_from_]);
+        b_0_f += b_0_step_f;
+        b_0_u += b_0_step_u;
+        b_0_v += b_0_step_v;
+        if (b_0_v >= v_count) {
+            b_0_v = b_0_v - v_count;
+            b_0_u += 1u;
+        }
+        if (b_0_u >= u_count) {
+            b_0_u = b_0_u - u_count;
+            b_0_f += 1u;
+        }
+        b_1_f += b_1_step_f;
+        b_1_u += b_1_step_u;
+        b_1_v += b_1_step_v;
+        if (b_1_v >= v_count) {
+            b_1_v = b_1_v - v_count;
+            b_1_u += 1u;
+        }
+        if (b_1_u >= u_count) {
+            b_1_u = b_1_u - u_count;
+            b_1_f += 1u;
+        }
+        b_2_f += b_2_step_f;
+        b_2_u += b_2_step_u;
+        b_2_v += b_2_step_v;
+        if (b_2_v >= v_count) {
+            b_2_v = b_2_v - v_count;
+            b_2_u += 1u;
+        }
+        if (b_2_u >= u_count) {
+            b_2_u = b_2_u - u_count;
+            b_2_f += 1u;
+        }
+        b_3_f += b_3_step_f;
+        b_3_u += b_3_step_u;
+        b_3_v += b_3_step_v;
+        if (b_3_v >= v_count) {
+            b_3_v = b_3_v - v_count;
+            b_3_u += 1u;
+        }
+        if (b_3_u >= u_count) {
+            b_3_u = b_3_u - u_count;
+            b_3_f += 1u;
+        }
+        let b_0_from_ = min(b_0_f, u.o - 1u) * u.p * u.t;
+        let b_0_p_ = b_0_u * u32(u_moved);
+        let b_0_t_ = b_0_v * u32(v_moved);
+        let b_1_from_ = min(b_1_f, u.o - 1u) * u.p * u.t;
+        let b_1_p_ = b_1_u * u32(u_moved);
+        let b_1_t_ = b_1_v * u32(v_moved);
+        let b_2_from_ = min(b_2_f, u.o - 1u) * u.p * u.t;
+        let b_2_p_ = b_2_u * u32(u_moved);
+        let b_2_t_ = b_2_v * u32(v_moved);
+        let b_3_from_ = min(b_3_f, u.o - 1u) * u.p * u.t;
+        let b_3_p_ = b_3_u * u32(u_moved);
+        let b_3_t_ = b_3_v * u32(v_moved);
+        b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_p_0 + b_0_p_, b_0_t_0 + b_0_t_), b_element(b_0_from_1 + b_0_from_, b_0_p_1 + b_0_p_, b_0_t_1 + b_0_t_), b_element(b_0_from_2 + b_0_from_, b_0_p_2 + b_0_p_, b_0_t_2 + b_0_t_), b_element(b_0_from_3 + b_0_from_, b_0_p_3 + b_0_p_, b_0_t_3 + b_0_t_));
+        b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_p_0 + b_1_p_, b_0_t_0 + b_1_t_), b_element(b_0_from_1 + b_1_from_, b_0_p_1 + b_1_p_, b_0_t_1 + b_1_t_), b_element(b_0_from_2 + b_1_from_, b_0_p_2 + b_1_p_, b_0_t_2 + b_1_t_), b_element(b_0_from_3 + b_1_from_, b_0_p_3 + b_1_p_, b_0_t_3 + b_1_t_));
+        b_load_2 = vec4f(b_element(b_0_from_0 + b_2_from_, b_0_p_0 + b_2_p_, b_0_t_0 + b_2_t_), b_element(b_0_from_1 + b_2_from_, b_0_p_1 + b_2_p_, b_0_t_1 + b_2_t_), b_element(b_0_from_2 + b_2_from_, b_0_p_2 + b_2_p_, b_0_t_2 + b_2_t_), b_element(b_0_from_3 + b_2_from_, b_0_p_3 + b_2_p_, b_0_t_3 + b_2_t_));
+        b_load_3 = vec4f(b_element(b_0_from_0 + b_3_from_, b_0_p_0 + b_3_p_, b_0_t_0 + b_3_t_), b_element(b_0_from_1 + b_3_from_, b_0_p_1 + b_3_p_, b_0_t_1 + b_3_t_), b_element(b_0_from_2 + b_3_from_, b_0_p_2 + b_3_p_, b_0_t_2 + b_3_t_), b_element(b_0_from_3 + b_3_from_, b_0_p_3 + b_3_p_, b_0_t_3 + b_3_t_));
+        {  // term = 0
+            let a_0 = a_tile[0u][0u][row];
+            let b_0 = b_tile[0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 1
+            let a_0 = a_tile[1u][0u][row ^ 1u];
+            let b_0 = b_tile[1u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 2
+            let a_0 = a_tile[2u][0u][row ^ 2u];
+            let b_0 = b_tile[2u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 3
+            let a_0 = a_tile[3u][0u][row ^ 3u];
+            let b_0 = b_tile[3u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 4
+            let a_0 = a_tile[4u][0u][row ^ 4u];
+            let b_0 = b_tile[4u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 5
+            let a_0 = a_tile[5u][0u][row ^ 5u];
+            let b_0 = b_tile[5u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 6
+            let a_0 = a_tile[6u][0u][row ^ 6u];
+            let b_0 = b_tile[6u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 7
+            let a_0 = a_tile[7u][0u][row ^ 7u];
+            let b_0 = b_tile[7u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 8
+            let a_0 = a_tile[8u][0u][row];
+            let b_0 = b_tile[8u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 9
+            let a_0 = a_tile[9u][0u][row ^ 1u];
+            let b_0 = b_tile[9u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 10
+            let a_0 = a_tile[10u][0u][row ^ 2u];
+            let b_0 = b_tile[10u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 11
+            let a_0 = a_tile[11u][0u][row ^ 3u];
+            let b_0 = b_tile[11u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 12
+            let a_0 = a_tile[12u][0u][row ^ 4u];
+            let b_0 = b_tile[12u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 13
+            let a_0 = a_tile[13u][0u][row ^ 5u];
+            let b_0 = b_tile[13u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 14
+            let a_0 = a_tile[14u][0u][row ^ 6u];
+            let b_0 = b_tile[14u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 15
+            let a_0 = a_tile[15u][0u][row ^ 7u];
+            let b_0 = b_tile[15u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 16
+            let a_0 = a_tile[16u][0u][row];
+            let b_0 = b_tile[16u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 17
+            let a_0 = a_tile[17u][0u][row ^ 1u];
+            let b_0 = b_tile[17u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 18
+            let a_0 = a_tile[18u][0u][row ^ 2u];
+            let b_0 = b_tile[18u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 19
+            let a_0 = a_tile[19u][0u][row ^ 3u];
+            let b_0 = b_tile[19u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 20
+            let a_0 = a_tile[20u][0u][row ^ 4u];
+            let b_0 = b_tile[20u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 21
+            let a_0 = a_tile[21u][0u][row ^ 5u];
+            let b_0 = b_tile[21u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 22
+            let a_0 = a_tile[22u][0u][row ^ 6u];
+            let b_0 = b_tile[22u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 23
+            let a_0 = a_tile[23u][0u][row ^ 7u];
+            let b_0 = b_tile[23u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 24
+            let a_0 = a_tile[24u][0u][row];
+            let b_0 = b_tile[24u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 25
+            let a_0 = a_tile[25u][0u][row ^ 1u];
+            let b_0 = b_tile[25u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 26
+            let a_0 = a_tile[26u][0u][row ^ 2u];
+            let b_0 = b_tile[26u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 27
+            let a_0 = a_tile[27u][0u][row ^ 3u];
+            let b_0 = b_tile[27u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 28
+            let a_0 = a_tile[28u][0u][row ^ 4u];
+            let b_0 = b_tile[28u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 29
+            let a_0 = a_tile[29u][0u][row ^ 5u];
+            let b_0 = b_tile[29u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 30
+            let a_0 = a_tile[30u][0u][row ^ 6u];
+            let b_0 = b_tile[30u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 31
+            let a_0 = a_tile[31u][0u][row ^ 7u];
+            let b_0 = b_tile[31u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        workgroupBarrier();
+    }
+
+    let place = tile_column + column;
+    let at_n = place / j_count / i_count;
+    let at_i = place / j_count % i_count;
+    let at_j = place % j_count;
+    let place_ = tile_column + (column + 8u);
+    let at_n_ = place_ / j_count / i_count;
+    let at_i_ = place_ / j_count % i_count;
+    let at_j_ = place_ % j_count;
+    let place_2 = tile_column + (column + 16u);
+    let at_n_2 = place_2 / j_count / i_count;
+    let at_i_2 = place_2 / j_count % i_count;
+    let at_j_2 = place_2 % j_count;
+    let place_3 = tile_column + (column + 24u);
+    let at_n_3 = place_3 / j_count / i_count;
+    let at_i_3 = place_3 / j_count % i_count;
+    let at_j_3 = place_3 % j_count;
+    finish_phased(tile_row + row * 4u, place, at_n, at_i, at_j, i_phase, j_phase, acc_0.x);
+    finish_phased(tile_row + row * 4u, place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_0.y);
+    finish_phased(tile_row + row * 4u, place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_0.z);
+    finish_phased(tile_row + row * 4u, place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_0.w);
+    finish_phased(tile_row + (row * 4u + 1u), place, at_n, at_i, at_j, i_phase, j_phase, acc_1.x);
+    finish_phased(tile_row + (row * 4u + 1u), place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_1.y);
+    finish_phased(tile_row + (row * 4u + 1u), place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_1.z);
+    finish_phased(tile_row + (row * 4u + 1u), place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_1.w);
+    finish_phased(tile_row + (row * 4u + 2u), place, at_n, at_i, at_j, i_phase, j_phase, acc_2.x);
+    finish_phased(tile_row + (row * 4u + 2u), place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_2.y);
+    finish_phased(tile_row + (row * 4u + 2u), place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_2.z);
+    finish_phased(tile_row + (row * 4u + 2u), place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_2.w);
+    finish_phased(tile_row + (row * 4u + 3u), place, at_n, at_i, at_j, i_phase, j_phase, acc_3.x);
+    finish_phased(tile_row + (row * 4u + 3u), place_, at_n_, at_i_, at_j_, i_phase, j_phase, acc_3.y);
+    finish_phased(tile_row + (row * 4u + 3u), place_2, at_n_2, at_i_2, at_j_2, i_phase, j_phase, acc_3.z);
+    finish_phased(tile_row + (row * 4u + 3u), place_3, at_n_3, at_i_3, at_j_3, i_phase, j_phase, acc_3.w);
 }

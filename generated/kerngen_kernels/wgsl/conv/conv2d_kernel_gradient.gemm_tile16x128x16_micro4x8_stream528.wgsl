@@ -30,24 +30,17 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 4>, 1>, 16>;
 var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
-// An element of the operand a.
-fn a_element(f: u32, n: u32, i: u32, j: u32) -> f32 {
-    return dy[((n * u.o + f) * u.p + i) * u.t + j];
-}
-
 // An element of the operand b.
-fn b_element(q: u32, u_: u32, v: u32, n: u32, i: u32, j: u32) -> f32 {
-    return select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(i) * u.step + i32(u_) * u.skip - u.edge >= 0 && i32(i) * u.step + i32(u_) * u.skip - u.edge < i32(u.h) && (i32(j) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j) * u.step + i32(v) * u.skip - u.edge < i32(u.w)));
+fn b_element(start: u32, h: u32, w: u32) -> f32 {
+    let is_inside = h < u.h && w < u.w;
+    return select(0.0, x[select(0u, start + (h * u.w + w), is_inside)], is_inside);
 }
 
 // What becomes of one total.
-fn finish(f: u32, column_: u32, dk_sum: f32) {
+fn finish(f: u32, column_: u32, q: u32, u_: u32, v: u32, dk_sum: f32) {
     if (f >= u.o || column_ >= u.c * u.r_len_length * u.s_len_length) {
         return;
     }
-    let q = column_ / u.s_len_length / u.r_len_length;
-    let u_ = column_ / u.s_len_length % u.r_len_length;
-    let v = column_ % u.s_len_length;
     dk[((f * u.c + q) * u.r_len_length + u_) * u.s_len_length + v] = dk_sum;
 }
 
@@ -93,6 +86,10 @@ fn edge(
         let a_f_2 = a_place_2;
         let a_place_3 = min(tile_row + a_at * 4u + 3u, u.o - 1u);
         let a_f_3 = a_place_3;
+        let a_from_0 = a_f_0 * u.p * u.t;
+        let a_from_1 = a_f_1 * u.p * u.t;
+        let a_from_2 = a_f_2 * u.p * u.t;
+        let a_from_3 = a_f_3 * u.p * u.t;
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 31u;
         let b_term_0 = b_unit_0 >> 5u;
@@ -112,6 +109,18 @@ fn edge(
         let b_0_v_3 = b_0_place_3 % u.s_len_length;
         let b_0_u_3 = b_0_place_3 / u.s_len_length % u.r_len_length;
         let b_0_q_3 = b_0_place_3 / u.s_len_length / u.r_len_length;
+        let b_0_from_0 = b_0_q_0 * u.h * u.w;
+        let b_0_h_0 = b_0_u_0 * u32(u.skip) - u32(u.edge);
+        let b_0_w_0 = b_0_v_0 * u32(u.skip) - u32(u.edge);
+        let b_0_from_1 = b_0_q_1 * u.h * u.w;
+        let b_0_h_1 = b_0_u_1 * u32(u.skip) - u32(u.edge);
+        let b_0_w_1 = b_0_v_1 * u32(u.skip) - u32(u.edge);
+        let b_0_from_2 = b_0_q_2 * u.h * u.w;
+        let b_0_h_2 = b_0_u_2 * u32(u.skip) - u32(u.edge);
+        let b_0_w_2 = b_0_v_2 * u32(u.skip) - u32(u.edge);
+        let b_0_from_3 = b_0_q_3 * u.h * u.w;
+        let b_0_h_3 = b_0_u_3 * u32(u.skip) - u32(u.edge);
+        let b_0_w_3 = b_0_v_3 * u32(u.skip) - u32(u.edge);
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 & 31u;
         let b_term_1 = b_unit_1 >> 5u;
@@ -210,7 +219,8 @@ fn edge(
             a_j = (begin + a_term) % u.t;
             a_i = (begin + a_term) / u.t % u.p;
             a_n = (begin + a_term) / u.t / u.p;
-            a_load = vec4f(a_element(a_f_0, min(a_n, u.b - 1u), a_i, a_j), a_element(a_f_1, min(a_n, u.b - 1u), a_i, a_j), a_element(a_f_2, min(a_n, u.b - 1u), a_i, a_j), a_element(a_f_3, min(a_n, u.b - 1u), a_i, a_j));
+            let a_from = (min(a_n, u.b - 1u) * u.o * u.p + a_i) * u.t + a_j;
+            a_load = vec4f(dy[a_from_0 + a_from], dy[a_from_1 + a_from], dy[a_from_2 + a_from], dy[a_from_3 + a_from]);
             b_0_j = (begin + b_term_0) % u.t;
             b_0_i = (begin + b_term_0) / u.t % u.p;
             b_0_n = (begin + b_term_0) / u.t / u.p;
@@ -235,14 +245,38 @@ fn edge(
             b_7_j = (begin + b_term_7) % u.t;
             b_7_i = (begin + b_term_7) / u.t % u.p;
             b_7_n = (begin + b_term_7) / u.t / u.p;
-            b_load_0 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_0_n, u.b - 1u), b_0_i, b_0_j));
-            b_load_1 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_1_n, u.b - 1u), b_1_i, b_1_j));
-            b_load_2 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_2_n, u.b - 1u), b_2_i, b_2_j));
-            b_load_3 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_3_n, u.b - 1u), b_3_i, b_3_j));
-            b_load_4 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_4_n, u.b - 1u), b_4_i, b_4_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_4_n, u.b - 1u), b_4_i, b_4_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_4_n, u.b - 1u), b_4_i, b_4_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_4_n, u.b - 1u), b_4_i, b_4_j));
-            b_load_5 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_5_n, u.b - 1u), b_5_i, b_5_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_5_n, u.b - 1u), b_5_i, b_5_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_5_n, u.b - 1u), b_5_i, b_5_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_5_n, u.b - 1u), b_5_i, b_5_j));
-            b_load_6 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_6_n, u.b - 1u), b_6_i, b_6_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_6_n, u.b - 1u), b_6_i, b_6_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_6_n, u.b - 1u), b_6_i, b_6_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_6_n, u.b - 1u), b_6_i, b_6_j));
-            b_load_7 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_7_n, u.b - 1u), b_7_i, b_7_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_7_n, u.b - 1u), b_7_i, b_7_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_7_n, u.b - 1u), b_7_i, b_7_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_7_n, u.b - 1u), b_7_i, b_7_j));
+            let b_0_from = min(b_0_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_0_h = b_0_i * u32(u.step);
+            let b_0_w = b_0_j * u32(u.step);
+            let b_1_from = min(b_1_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_1_h = b_1_i * u32(u.step);
+            let b_1_w = b_1_j * u32(u.step);
+            let b_2_from = min(b_2_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_2_h = b_2_i * u32(u.step);
+            let b_2_w = b_2_j * u32(u.step);
+            let b_3_from = min(b_3_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_3_h = b_3_i * u32(u.step);
+            let b_3_w = b_3_j * u32(u.step);
+            let b_4_from = min(b_4_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_4_h = b_4_i * u32(u.step);
+            let b_4_w = b_4_j * u32(u.step);
+            let b_5_from = min(b_5_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_5_h = b_5_i * u32(u.step);
+            let b_5_w = b_5_j * u32(u.step);
+            let b_6_from = min(b_6_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_6_h = b_6_i * u32(u.step);
+            let b_6_w = b_6_j * u32(u.step);
+            let b_7_from = min(b_7_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_7_h = b_7_i * u32(u.step);
+            let b_7_w = b_7_j * u32(u.step);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_h_0 + b_0_h, b_0_w_0 + b_0_w), b_element(b_0_from_1 + b_0_from, b_0_h_1 + b_0_h, b_0_w_1 + b_0_w), b_element(b_0_from_2 + b_0_from, b_0_h_2 + b_0_h, b_0_w_2 + b_0_w), b_element(b_0_from_3 + b_0_from, b_0_h_3 + b_0_h, b_0_w_3 + b_0_w));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_h_0 + b_1_h, b_0_w_0 + b_1_w), b_element(b_0_from_1 + b_1_from, b_0_h_1 + b_1_h, b_0_w_1 + b_1_w), b_element(b_0_from_2 + b_1_from, b_0_h_2 + b_1_h, b_0_w_2 + b_1_w), b_element(b_0_from_3 + b_1_from, b_0_h_3 + b_1_h, b_0_w_3 + b_1_w));
+            b_load_2 = vec4f(b_element(b_0_from_0 + b_2_from, b_0_h_0 + b_2_h, b_0_w_0 + b_2_w), b_element(b_0_from_1 + b_2_from, b_0_h_1 + b_2_h, b_0_w_1 + b_2_w), b_element(b_0_from_2 + b_2_from, b_0_h_2 + b_2_h, b_0_w_2 + b_2_w), b_element(b_0_from_3 + b_2_from, b_0_h_3 + b_2_h, b_0_w_3 + b_2_w));
+            b_load_3 = vec4f(b_element(b_0_from_0 + b_3_from, b_0_h_0 + b_3_h, b_0_w_0 + b_3_w), b_element(b_0_from_1 + b_3_from, b_0_h_1 + b_3_h, b_0_w_1 + b_3_w), b_element(b_0_from_2 + b_3_from, b_0_h_2 + b_3_h, b_0_w_2 + b_3_w), b_element(b_0_from_3 + b_3_from, b_0_h_3 + b_3_h, b_0_w_3 + b_3_w));
+            b_load_4 = vec4f(b_element(b_0_from_0 + b_4_from, b_0_h_0 + b_4_h, b_0_w_0 + b_4_w), b_element(b_0_from_1 + b_4_from, b_0_h_1 + b_4_h, b_0_w_1 + b_4_w), b_element(b_0_from_2 + b_4_from, b_0_h_2 + b_4_h, b_0_w_2 + b_4_w), b_element(b_0_from_3 + b_4_from, b_0_h_3 + b_4_h, b_0_w_3 + b_4_w));
+            b_load_5 = vec4f(b_element(b_0_from_0 + b_5_from, b_0_h_0 + b_5_h, b_0_w_0 + b_5_w), b_element(b_0_from_1 + b_5_from, b_0_h_1 + b_5_h, b_0_w_1 + b_5_w), b_element(b_0_from_2 + b_5_from, b_0_h_2 + b_5_h, b_0_w_2 + b_5_w), b_element(b_0_from_3 + b_5_from, b_0_h_3 + b_5_h, b_0_w_3 + b_5_w));
+            b_load_6 = vec4f(b_element(b_0_from_0 + b_6_from, b_0_h_0 + b_6_h, b_0_w_0 + b_6_w), b_element(b_0_from_1 + b_6_from, b_0_h_1 + b_6_h, b_0_w_1 + b_6_w), b_element(b_0_from_2 + b_6_from, b_0_h_2 + b_6_h, b_0_w_2 + b_6_w), b_element(b_0_from_3 + b_6_from, b_0_h_3 + b_6_h, b_0_w_3 + b_6_w));
+            b_load_7 = vec4f(b_element(b_0_from_0 + b_7_from, b_0_h_0 + b_7_h, b_0_w_0 + b_7_w), b_element(b_0_from_1 + b_7_from, b_0_h_1 + b_7_h, b_0_w_1 + b_7_w), b_element(b_0_from_2 + b_7_from, b_0_h_2 + b_7_h, b_0_w_2 + b_7_w), b_element(b_0_from_3 + b_7_from, b_0_h_3 + b_7_h, b_0_w_3 + b_7_w));
         }
         for (var following = begin + 16u; following < last_term + 16u; following += 16u) {
             if (following > last_term) {
@@ -278,7 +312,8 @@ fn edge(
                 a_i = a_i - u.p;
                 a_n += 1u;
             }
-            a_load = vec4f(a_element(a_f_0, min(a_n, u.b - 1u), a_i, a_j), a_element(a_f_1, min(a_n, u.b - 1u), a_i, a_j), a_element(a_f_2, min(a_n, u.b - 1u), a_i, a_j), a_element(a_f_3, min(a_n, u.b - 1u), a_i, a_j));
+            let a_from_ = (min(a_n, u.b - 1u) * u.o * u.p + a_i) * u.t + a_j;
+            a_load = vec4f(dy[a_from_0 + a_from_], dy[a_from_1 + a_from_], dy[a_from_2 + a_from_], dy[a_from_3 + a_from_]);
             b_0_n += b_0_step_n;
             b_0_i += b_0_step_i;
             b_0_j += b_0_step_j;
@@ -367,14 +402,38 @@ fn edge(
                 b_7_i = b_7_i - u.p;
                 b_7_n += 1u;
             }
-            b_load_0 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_0_n, u.b - 1u), b_0_i, b_0_j));
-            b_load_1 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_1_n, u.b - 1u), b_1_i, b_1_j));
-            b_load_2 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_2_n, u.b - 1u), b_2_i, b_2_j));
-            b_load_3 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_3_n, u.b - 1u), b_3_i, b_3_j));
-            b_load_4 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_4_n, u.b - 1u), b_4_i, b_4_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_4_n, u.b - 1u), b_4_i, b_4_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_4_n, u.b - 1u), b_4_i, b_4_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_4_n, u.b - 1u), b_4_i, b_4_j));
-            b_load_5 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_5_n, u.b - 1u), b_5_i, b_5_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_5_n, u.b - 1u), b_5_i, b_5_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_5_n, u.b - 1u), b_5_i, b_5_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_5_n, u.b - 1u), b_5_i, b_5_j));
-            b_load_6 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_6_n, u.b - 1u), b_6_i, b_6_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_6_n, u.b - 1u), b_6_i, b_6_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_6_n, u.b - 1u), b_6_i, b_6_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_6_n, u.b - 1u), b_6_i, b_6_j));
-            b_load_7 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_7_n, u.b - 1u), b_7_i, b_7_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_7_n, u.b - 1u), b_7_i, b_7_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_7_n, u.b - 1u), b_7_i, b_7_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_7_n, u.b - 1u), b_7_i, b_7_j));
+            let b_0_from_ = min(b_0_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_0_h_ = b_0_i * u32(u.step);
+            let b_0_w_ = b_0_j * u32(u.step);
+            let b_1_from_ = min(b_1_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_1_h_ = b_1_i * u32(u.step);
+            let b_1_w_ = b_1_j * u32(u.step);
+            let b_2_from_ = min(b_2_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_2_h_ = b_2_i * u32(u.step);
+            let b_2_w_ = b_2_j * u32(u.step);
+            let b_3_from_ = min(b_3_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_3_h_ = b_3_i * u32(u.step);
+            let b_3_w_ = b_3_j * u32(u.step);
+            let b_4_from_ = min(b_4_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_4_h_ = b_4_i * u32(u.step);
+            let b_4_w_ = b_4_j * u32(u.step);
+            let b_5_from_ = min(b_5_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_5_h_ = b_5_i * u32(u.step);
+            let b_5_w_ = b_5_j * u32(u.step);
+            let b_6_from_ = min(b_6_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_6_h_ = b_6_i * u32(u.step);
+            let b_6_w_ = b_6_j * u32(u.step);
+            let b_7_from_ = min(b_7_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_7_h_ = b_7_i * u32(u.step);
+            let b_7_w_ = b_7_j * u32(u.step);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_h_0 + b_0_h_, b_0_w_0 + b_0_w_), b_element(b_0_from_1 + b_0_from_, b_0_h_1 + b_0_h_, b_0_w_1 + b_0_w_), b_element(b_0_from_2 + b_0_from_, b_0_h_2 + b_0_h_, b_0_w_2 + b_0_w_), b_element(b_0_from_3 + b_0_from_, b_0_h_3 + b_0_h_, b_0_w_3 + b_0_w_));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_h_0 + b_1_h_, b_0_w_0 + b_1_w_), b_element(b_0_from_1 + b_1_from_, b_0_h_1 + b_1_h_, b_0_w_1 + b_1_w_), b_element(b_0_from_2 + b_1_from_, b_0_h_2 + b_1_h_, b_0_w_2 + b_1_w_), b_element(b_0_from_3 + b_1_from_, b_0_h_3 + b_1_h_, b_0_w_3 + b_1_w_));
+            b_load_2 = vec4f(b_element(b_0_from_0 + b_2_from_, b_0_h_0 + b_2_h_, b_0_w_0 + b_2_w_), b_element(b_0_from_1 + b_2_from_, b_0_h_1 + b_2_h_, b_0_w_1 + b_2_w_), b_element(b_0_from_2 + b_2_from_, b_0_h_2 + b_2_h_, b_0_w_2 + b_2_w_), b_element(b_0_from_3 + b_2_from_, b_0_h_3 + b_2_h_, b_0_w_3 + b_2_w_));
+            b_load_3 = vec4f(b_element(b_0_from_0 + b_3_from_, b_0_h_0 + b_3_h_, b_0_w_0 + b_3_w_), b_element(b_0_from_1 + b_3_from_, b_0_h_1 + b_3_h_, b_0_w_1 + b_3_w_), b_element(b_0_from_2 + b_3_from_, b_0_h_2 + b_3_h_, b_0_w_2 + b_3_w_), b_element(b_0_from_3 + b_3_from_, b_0_h_3 + b_3_h_, b_0_w_3 + b_3_w_));
+            b_load_4 = vec4f(b_element(b_0_from_0 + b_4_from_, b_0_h_0 + b_4_h_, b_0_w_0 + b_4_w_), b_element(b_0_from_1 + b_4_from_, b_0_h_1 + b_4_h_, b_0_w_1 + b_4_w_), b_element(b_0_from_2 + b_4_from_, b_0_h_2 + b_4_h_, b_0_w_2 + b_4_w_), b_element(b_0_from_3 + b_4_from_, b_0_h_3 + b_4_h_, b_0_w_3 + b_4_w_));
+            b_load_5 = vec4f(b_element(b_0_from_0 + b_5_from_, b_0_h_0 + b_5_h_, b_0_w_0 + b_5_w_), b_element(b_0_from_1 + b_5_from_, b_0_h_1 + b_5_h_, b_0_w_1 + b_5_w_), b_element(b_0_from_2 + b_5_from_, b_0_h_2 + b_5_h_, b_0_w_2 + b_5_w_), b_element(b_0_from_3 + b_5_from_, b_0_h_3 + b_5_h_, b_0_w_3 + b_5_w_));
+            b_load_6 = vec4f(b_element(b_0_from_0 + b_6_from_, b_0_h_0 + b_6_h_, b_0_w_0 + b_6_w_), b_element(b_0_from_1 + b_6_from_, b_0_h_1 + b_6_h_, b_0_w_1 + b_6_w_), b_element(b_0_from_2 + b_6_from_, b_0_h_2 + b_6_h_, b_0_w_2 + b_6_w_), b_element(b_0_from_3 + b_6_from_, b_0_h_3 + b_6_h_, b_0_w_3 + b_6_w_));
+            b_load_7 = vec4f(b_element(b_0_from_0 + b_7_from_, b_0_h_0 + b_7_h_, b_0_w_0 + b_7_w_), b_element(b_0_from_1 + b_7_from_, b_0_h_1 + b_7_h_, b_0_w_1 + b_7_w_), b_element(b_0_from_2 + b_7_from_, b_0_h_2 + b_7_h_, b_0_w_2 + b_7_w_), b_element(b_0_from_3 + b_7_from_, b_0_h_3 + b_7_h_, b_0_w_3 + b_7_w_));
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];
                 let b_0 = b_tile[0u][column];
@@ -586,26 +645,45 @@ fn edge(
             workgroupBarrier();
         }
 
-        for (var number = 0u; number < 8u; number += 1u) {
-            var total: vec4f;
-            switch number {
-                case 0u: { total = acc_0_0; }
-                case 1u: { total = acc_0_1; }
-                case 2u: { total = acc_1_0; }
-                case 3u: { total = acc_1_1; }
-                case 4u: { total = acc_2_0; }
-                case 5u: { total = acc_2_1; }
-                case 6u: { total = acc_3_0; }
-                default: { total = acc_3_1; }
-            }
-            if (whole) {
-                finish(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u), total.x);
-                finish(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 32u), total.y);
-                finish(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 64u), total.z);
-                finish(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 96u), total.w);
-            }
-            if (!whole) {
-                parts[slot * 512u + ((row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = total;
+        for (var vector = 0u; vector < 2u; vector += 1u) {
+            let place = tile_column + (column + vector * 16u);
+            let at_q = place / u.s_len_length / u.r_len_length;
+            let at_u = place / u.s_len_length % u.r_len_length;
+            let at_v = place % u.s_len_length;
+            let place_ = tile_column + (column + vector * 16u + 32u);
+            let at_q_ = place_ / u.s_len_length / u.r_len_length;
+            let at_u_ = place_ / u.s_len_length % u.r_len_length;
+            let at_v_ = place_ % u.s_len_length;
+            let place_2 = tile_column + (column + vector * 16u + 64u);
+            let at_q_2 = place_2 / u.s_len_length / u.r_len_length;
+            let at_u_2 = place_2 / u.s_len_length % u.r_len_length;
+            let at_v_2 = place_2 % u.s_len_length;
+            let place_3 = tile_column + (column + vector * 16u + 96u);
+            let at_q_3 = place_3 / u.s_len_length / u.r_len_length;
+            let at_u_3 = place_3 / u.s_len_length % u.r_len_length;
+            let at_v_3 = place_3 % u.s_len_length;
+            for (var line = 0u; line < 4u; line += 1u) {
+                let number = line * 2u + vector;
+                var total: vec4f;
+                switch number {
+                    case 0u: { total = acc_0_0; }
+                    case 1u: { total = acc_0_1; }
+                    case 2u: { total = acc_1_0; }
+                    case 3u: { total = acc_1_1; }
+                    case 4u: { total = acc_2_0; }
+                    case 5u: { total = acc_2_1; }
+                    case 6u: { total = acc_3_0; }
+                    default: { total = acc_3_1; }
+                }
+                if (whole) {
+                    finish(tile_row + (row * 4u + (line >> 2u) * 16u + (line & 3u)), place, at_q, at_u, at_v, total.x);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 16u + (line & 3u)), place_, at_q_, at_u_, at_v_, total.y);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 16u + (line & 3u)), place_2, at_q_2, at_u_2, at_v_2, total.z);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 16u + (line & 3u)), place_3, at_q_3, at_u_3, at_v_3, total.w);
+                }
+                if (!whole) {
+                    parts[slot * 512u + ((row * 4u + (line >> 2u) * 16u + (line & 3u)) * 32u + (column + vector * 16u))] = total;
+                }
             }
         }
     }

@@ -30,24 +30,17 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
-// An element of the operand a.
-fn a_element(f: u32, n: u32, i: u32, j: u32) -> f32 {
-    return dy[((n * u.o + f) * u.p + i) * u.t + j];
-}
-
 // An element of the operand b.
-fn b_element(q: u32, u_: u32, v: u32, n: u32, i: u32, j: u32) -> f32 {
-    return select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(i) * u.step + i32(u_) * u.skip - u.edge >= 0 && i32(i) * u.step + i32(u_) * u.skip - u.edge < i32(u.h) && (i32(j) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j) * u.step + i32(v) * u.skip - u.edge < i32(u.w)));
+fn b_element(start: u32, h: u32, w: u32) -> f32 {
+    let is_inside = h < u.h && w < u.w;
+    return select(0.0, x[select(0u, start + (h * u.w + w), is_inside)], is_inside);
 }
 
 // What becomes of one total.
-fn finish(f: u32, column_: u32, dk_sum: f32) {
+fn finish(f: u32, column_: u32, q: u32, u_: u32, v: u32, dk_sum: f32) {
     if (f >= u.o || column_ >= u.c * u.r_len_length * u.s_len_length) {
         return;
     }
-    let q = column_ / u.s_len_length / u.r_len_length;
-    let u_ = column_ / u.s_len_length % u.r_len_length;
-    let v = column_ % u.s_len_length;
     dk[((f * u.c + q) * u.r_len_length + u_) * u.s_len_length + v] = dk_sum;
 }
 
@@ -93,6 +86,10 @@ fn edge(
         let a_0_f_2 = a_0_place_2;
         let a_0_place_3 = min(tile_row + a_at_0 * 4u + 3u, u.o - 1u);
         let a_0_f_3 = a_0_place_3;
+        let a_0_from_0 = a_0_f_0 * u.p * u.t;
+        let a_0_from_1 = a_0_f_1 * u.p * u.t;
+        let a_0_from_2 = a_0_f_2 * u.p * u.t;
+        let a_0_from_3 = a_0_f_3 * u.p * u.t;
         let a_unit_1 = lane + 64u;
         let a_at_1 = a_unit_1 >> 5u;
         let a_term_1 = a_unit_1 & 31u;
@@ -104,6 +101,10 @@ fn edge(
         let a_1_f_2 = a_1_place_2;
         let a_1_place_3 = min(tile_row + a_at_1 * 4u + 3u, u.o - 1u);
         let a_1_f_3 = a_1_place_3;
+        let a_1_from_0 = a_1_f_0 * u.p * u.t;
+        let a_1_from_1 = a_1_f_1 * u.p * u.t;
+        let a_1_from_2 = a_1_f_2 * u.p * u.t;
+        let a_1_from_3 = a_1_f_3 * u.p * u.t;
         let a_unit_2 = lane + 128u;
         let a_at_2 = a_unit_2 >> 5u;
         let a_term_2 = a_unit_2 & 31u;
@@ -115,6 +116,10 @@ fn edge(
         let a_2_f_2 = a_2_place_2;
         let a_2_place_3 = min(tile_row + a_at_2 * 4u + 3u, u.o - 1u);
         let a_2_f_3 = a_2_place_3;
+        let a_2_from_0 = a_2_f_0 * u.p * u.t;
+        let a_2_from_1 = a_2_f_1 * u.p * u.t;
+        let a_2_from_2 = a_2_f_2 * u.p * u.t;
+        let a_2_from_3 = a_2_f_3 * u.p * u.t;
         let a_unit_3 = lane + 192u;
         let a_at_3 = a_unit_3 >> 5u;
         let a_term_3 = a_unit_3 & 31u;
@@ -126,6 +131,10 @@ fn edge(
         let a_3_f_2 = a_3_place_2;
         let a_3_place_3 = min(tile_row + a_at_3 * 4u + 3u, u.o - 1u);
         let a_3_f_3 = a_3_place_3;
+        let a_3_from_0 = a_3_f_0 * u.p * u.t;
+        let a_3_from_1 = a_3_f_1 * u.p * u.t;
+        let a_3_from_2 = a_3_f_2 * u.p * u.t;
+        let a_3_from_3 = a_3_f_3 * u.p * u.t;
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 7u;
         let b_term_0 = b_unit_0 >> 3u;
@@ -145,6 +154,18 @@ fn edge(
         let b_0_v_3 = b_0_place_3 % u.s_len_length;
         let b_0_u_3 = b_0_place_3 / u.s_len_length % u.r_len_length;
         let b_0_q_3 = b_0_place_3 / u.s_len_length / u.r_len_length;
+        let b_0_from_0 = b_0_q_0 * u.h * u.w;
+        let b_0_h_0 = b_0_u_0 * u32(u.skip) - u32(u.edge);
+        let b_0_w_0 = b_0_v_0 * u32(u.skip) - u32(u.edge);
+        let b_0_from_1 = b_0_q_1 * u.h * u.w;
+        let b_0_h_1 = b_0_u_1 * u32(u.skip) - u32(u.edge);
+        let b_0_w_1 = b_0_v_1 * u32(u.skip) - u32(u.edge);
+        let b_0_from_2 = b_0_q_2 * u.h * u.w;
+        let b_0_h_2 = b_0_u_2 * u32(u.skip) - u32(u.edge);
+        let b_0_w_2 = b_0_v_2 * u32(u.skip) - u32(u.edge);
+        let b_0_from_3 = b_0_q_3 * u.h * u.w;
+        let b_0_h_3 = b_0_u_3 * u32(u.skip) - u32(u.edge);
+        let b_0_w_3 = b_0_v_3 * u32(u.skip) - u32(u.edge);
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 & 7u;
         let b_term_1 = b_unit_1 >> 3u;
@@ -202,10 +223,11 @@ fn edge(
             a_0_j = (begin + a_term_0) % u.t;
             a_0_i = (begin + a_term_0) / u.t % u.p;
             a_0_n = (begin + a_term_0) / u.t / u.p;
-            a_load_0 = vec4f(a_element(a_0_f_0, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_0_f_1, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_0_f_2, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_0_f_3, min(a_0_n, u.b - 1u), a_0_i, a_0_j));
-            a_load_1 = vec4f(a_element(a_1_f_0, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_1_f_1, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_1_f_2, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_1_f_3, min(a_0_n, u.b - 1u), a_0_i, a_0_j));
-            a_load_2 = vec4f(a_element(a_2_f_0, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_2_f_1, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_2_f_2, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_2_f_3, min(a_0_n, u.b - 1u), a_0_i, a_0_j));
-            a_load_3 = vec4f(a_element(a_3_f_0, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_3_f_1, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_3_f_2, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_3_f_3, min(a_0_n, u.b - 1u), a_0_i, a_0_j));
+            let a_0_from = (min(a_0_n, u.b - 1u) * u.o * u.p + a_0_i) * u.t + a_0_j;
+            a_load_0 = vec4f(dy[a_0_from_0 + a_0_from], dy[a_0_from_1 + a_0_from], dy[a_0_from_2 + a_0_from], dy[a_0_from_3 + a_0_from]);
+            a_load_1 = vec4f(dy[a_1_from_0 + a_0_from], dy[a_1_from_1 + a_0_from], dy[a_1_from_2 + a_0_from], dy[a_1_from_3 + a_0_from]);
+            a_load_2 = vec4f(dy[a_2_from_0 + a_0_from], dy[a_2_from_1 + a_0_from], dy[a_2_from_2 + a_0_from], dy[a_2_from_3 + a_0_from]);
+            a_load_3 = vec4f(dy[a_3_from_0 + a_0_from], dy[a_3_from_1 + a_0_from], dy[a_3_from_2 + a_0_from], dy[a_3_from_3 + a_0_from]);
             b_0_j = (begin + b_term_0) % u.t;
             b_0_i = (begin + b_term_0) / u.t % u.p;
             b_0_n = (begin + b_term_0) / u.t / u.p;
@@ -218,10 +240,22 @@ fn edge(
             b_3_j = (begin + b_term_3) % u.t;
             b_3_i = (begin + b_term_3) / u.t % u.p;
             b_3_n = (begin + b_term_3) / u.t / u.p;
-            b_load_0 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_0_n, u.b - 1u), b_0_i, b_0_j));
-            b_load_1 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_1_n, u.b - 1u), b_1_i, b_1_j));
-            b_load_2 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_2_n, u.b - 1u), b_2_i, b_2_j));
-            b_load_3 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_3_n, u.b - 1u), b_3_i, b_3_j));
+            let b_0_from = min(b_0_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_0_h = b_0_i * u32(u.step);
+            let b_0_w = b_0_j * u32(u.step);
+            let b_1_from = min(b_1_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_1_h = b_1_i * u32(u.step);
+            let b_1_w = b_1_j * u32(u.step);
+            let b_2_from = min(b_2_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_2_h = b_2_i * u32(u.step);
+            let b_2_w = b_2_j * u32(u.step);
+            let b_3_from = min(b_3_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_3_h = b_3_i * u32(u.step);
+            let b_3_w = b_3_j * u32(u.step);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_h_0 + b_0_h, b_0_w_0 + b_0_w), b_element(b_0_from_1 + b_0_from, b_0_h_1 + b_0_h, b_0_w_1 + b_0_w), b_element(b_0_from_2 + b_0_from, b_0_h_2 + b_0_h, b_0_w_2 + b_0_w), b_element(b_0_from_3 + b_0_from, b_0_h_3 + b_0_h, b_0_w_3 + b_0_w));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_h_0 + b_1_h, b_0_w_0 + b_1_w), b_element(b_0_from_1 + b_1_from, b_0_h_1 + b_1_h, b_0_w_1 + b_1_w), b_element(b_0_from_2 + b_1_from, b_0_h_2 + b_1_h, b_0_w_2 + b_1_w), b_element(b_0_from_3 + b_1_from, b_0_h_3 + b_1_h, b_0_w_3 + b_1_w));
+            b_load_2 = vec4f(b_element(b_0_from_0 + b_2_from, b_0_h_0 + b_2_h, b_0_w_0 + b_2_w), b_element(b_0_from_1 + b_2_from, b_0_h_1 + b_2_h, b_0_w_1 + b_2_w), b_element(b_0_from_2 + b_2_from, b_0_h_2 + b_2_h, b_0_w_2 + b_2_w), b_element(b_0_from_3 + b_2_from, b_0_h_3 + b_2_h, b_0_w_3 + b_2_w));
+            b_load_3 = vec4f(b_element(b_0_from_0 + b_3_from, b_0_h_0 + b_3_h, b_0_w_0 + b_3_w), b_element(b_0_from_1 + b_3_from, b_0_h_1 + b_3_h, b_0_w_1 + b_3_w), b_element(b_0_from_2 + b_3_from, b_0_h_2 + b_3_h, b_0_w_2 + b_3_w), b_element(b_0_from_3 + b_3_from, b_0_h_3 + b_3_h, b_0_w_3 + b_3_w));
         }
         for (var following = begin + 32u; following < last_term + 32u; following += 32u) {
             if (following > last_term) {
@@ -255,10 +289,11 @@ fn edge(
                 a_0_i = a_0_i - u.p;
                 a_0_n += 1u;
             }
-            a_load_0 = vec4f(a_element(a_0_f_0, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_0_f_1, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_0_f_2, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_0_f_3, min(a_0_n, u.b - 1u), a_0_i, a_0_j));
-            a_load_1 = vec4f(a_element(a_1_f_0, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_1_f_1, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_1_f_2, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_1_f_3, min(a_0_n, u.b - 1u), a_0_i, a_0_j));
-            a_load_2 = vec4f(a_element(a_2_f_0, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_2_f_1, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_2_f_2, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_2_f_3, min(a_0_n, u.b - 1u), a_0_i, a_0_j));
-            a_load_3 = vec4f(a_element(a_3_f_0, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_3_f_1, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_3_f_2, min(a_0_n, u.b - 1u), a_0_i, a_0_j), a_element(a_3_f_3, min(a_0_n, u.b - 1u), a_0_i, a_0_j));
+            let a_0_from_ = (min(a_0_n, u.b - 1u) * u.o * u.p + a_0_i) * u.t + a_0_j;
+            a_load_0 = vec4f(dy[a_0_from_0 + a_0_from_], dy[a_0_from_1 + a_0_from_], dy[a_0_from_2 + a_0_from_], dy[a_0_from_3 + a_0_from_]);
+            a_load_1 = vec4f(dy[a_1_from_0 + a_0_from_], dy[a_1_from_1 + a_0_from_], dy[a_1_from_2 + a_0_from_], dy[a_1_from_3 + a_0_from_]);
+            a_load_2 = vec4f(dy[a_2_from_0 + a_0_from_], dy[a_2_from_1 + a_0_from_], dy[a_2_from_2 + a_0_from_], dy[a_2_from_3 + a_0_from_]);
+            a_load_3 = vec4f(dy[a_3_from_0 + a_0_from_], dy[a_3_from_1 + a_0_from_], dy[a_3_from_2 + a_0_from_], dy[a_3_from_3 + a_0_from_]);
             b_0_n += b_0_step_n;
             b_0_i += b_0_step_i;
             b_0_j += b_0_step_j;
@@ -303,10 +338,22 @@ fn edge(
                 b_3_i = b_3_i - u.p;
                 b_3_n += 1u;
             }
-            b_load_0 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_0_n, u.b - 1u), b_0_i, b_0_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_0_n, u.b - 1u), b_0_i, b_0_j));
-            b_load_1 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_1_n, u.b - 1u), b_1_i, b_1_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_1_n, u.b - 1u), b_1_i, b_1_j));
-            b_load_2 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_2_n, u.b - 1u), b_2_i, b_2_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_2_n, u.b - 1u), b_2_i, b_2_j));
-            b_load_3 = vec4f(b_element(b_0_q_0, b_0_u_0, b_0_v_0, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_1, b_0_u_1, b_0_v_1, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_2, b_0_u_2, b_0_v_2, min(b_3_n, u.b - 1u), b_3_i, b_3_j), b_element(b_0_q_3, b_0_u_3, b_0_v_3, min(b_3_n, u.b - 1u), b_3_i, b_3_j));
+            let b_0_from_ = min(b_0_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_0_h_ = b_0_i * u32(u.step);
+            let b_0_w_ = b_0_j * u32(u.step);
+            let b_1_from_ = min(b_1_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_1_h_ = b_1_i * u32(u.step);
+            let b_1_w_ = b_1_j * u32(u.step);
+            let b_2_from_ = min(b_2_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_2_h_ = b_2_i * u32(u.step);
+            let b_2_w_ = b_2_j * u32(u.step);
+            let b_3_from_ = min(b_3_n, u.b - 1u) * u.c * u.h * u.w;
+            let b_3_h_ = b_3_i * u32(u.step);
+            let b_3_w_ = b_3_j * u32(u.step);
+            b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_h_0 + b_0_h_, b_0_w_0 + b_0_w_), b_element(b_0_from_1 + b_0_from_, b_0_h_1 + b_0_h_, b_0_w_1 + b_0_w_), b_element(b_0_from_2 + b_0_from_, b_0_h_2 + b_0_h_, b_0_w_2 + b_0_w_), b_element(b_0_from_3 + b_0_from_, b_0_h_3 + b_0_h_, b_0_w_3 + b_0_w_));
+            b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_h_0 + b_1_h_, b_0_w_0 + b_1_w_), b_element(b_0_from_1 + b_1_from_, b_0_h_1 + b_1_h_, b_0_w_1 + b_1_w_), b_element(b_0_from_2 + b_1_from_, b_0_h_2 + b_1_h_, b_0_w_2 + b_1_w_), b_element(b_0_from_3 + b_1_from_, b_0_h_3 + b_1_h_, b_0_w_3 + b_1_w_));
+            b_load_2 = vec4f(b_element(b_0_from_0 + b_2_from_, b_0_h_0 + b_2_h_, b_0_w_0 + b_2_w_), b_element(b_0_from_1 + b_2_from_, b_0_h_1 + b_2_h_, b_0_w_1 + b_2_w_), b_element(b_0_from_2 + b_2_from_, b_0_h_2 + b_2_h_, b_0_w_2 + b_2_w_), b_element(b_0_from_3 + b_2_from_, b_0_h_3 + b_2_h_, b_0_w_3 + b_2_w_));
+            b_load_3 = vec4f(b_element(b_0_from_0 + b_3_from_, b_0_h_0 + b_3_h_, b_0_w_0 + b_3_w_), b_element(b_0_from_1 + b_3_from_, b_0_h_1 + b_3_h_, b_0_w_1 + b_3_w_), b_element(b_0_from_2 + b_3_from_, b_0_h_2 + b_3_h_, b_0_w_2 + b_3_w_), b_element(b_0_from_3 + b_3_from_, b_0_h_3 + b_3_h_, b_0_w_3 + b_3_w_));
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];
                 let b_0 = b_tile[0u][column];
@@ -566,22 +613,41 @@ fn edge(
             workgroupBarrier();
         }
 
-        for (var number = 0u; number < 4u; number += 1u) {
-            var total: vec4f;
-            switch number {
-                case 0u: { total = acc_0; }
-                case 1u: { total = acc_1; }
-                case 2u: { total = acc_2; }
-                default: { total = acc_3; }
-            }
-            if (whole) {
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column, total.x);
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 8u), total.y);
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 16u), total.z);
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 24u), total.w);
-            }
-            if (!whole) {
-                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = total;
+        for (var vector = 0u; vector < 1u; vector += 1u) {
+            let place = tile_column + (column + vector * 8u);
+            let at_q = place / u.s_len_length / u.r_len_length;
+            let at_u = place / u.s_len_length % u.r_len_length;
+            let at_v = place % u.s_len_length;
+            let place_ = tile_column + (column + vector * 8u + 8u);
+            let at_q_ = place_ / u.s_len_length / u.r_len_length;
+            let at_u_ = place_ / u.s_len_length % u.r_len_length;
+            let at_v_ = place_ % u.s_len_length;
+            let place_2 = tile_column + (column + vector * 8u + 16u);
+            let at_q_2 = place_2 / u.s_len_length / u.r_len_length;
+            let at_u_2 = place_2 / u.s_len_length % u.r_len_length;
+            let at_v_2 = place_2 % u.s_len_length;
+            let place_3 = tile_column + (column + vector * 8u + 24u);
+            let at_q_3 = place_3 / u.s_len_length / u.r_len_length;
+            let at_u_3 = place_3 / u.s_len_length % u.r_len_length;
+            let at_v_3 = place_3 % u.s_len_length;
+            for (var line = 0u; line < 4u; line += 1u) {
+                let number = line + vector;
+                var total: vec4f;
+                switch number {
+                    case 0u: { total = acc_0; }
+                    case 1u: { total = acc_1; }
+                    case 2u: { total = acc_2; }
+                    default: { total = acc_3; }
+                }
+                if (whole) {
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place, at_q, at_u, at_v, total.x);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place_, at_q_, at_u_, at_v_, total.y);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place_2, at_q_2, at_u_2, at_v_2, total.z);
+                    finish(tile_row + (row * 4u + (line >> 2u) * 32u + (line & 3u)), place_3, at_q_3, at_u_3, at_v_3, total.w);
+                }
+                if (!whole) {
+                    parts[slot * 256u + ((row * 4u + (line >> 2u) * 32u + (line & 3u)) * 8u + (column + vector * 8u))] = total;
+                }
             }
         }
     }
