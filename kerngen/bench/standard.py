@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import prod
@@ -99,13 +99,37 @@ def _causal(of: Callable[[Sizes], int]) -> Callable[[Sizes], int]:
     return operations
 
 
+def _convolution(sizes: Sizes) -> int:
+    """Return the operations of a convolution, or of one of its gradients.
+
+    Each of the results' places adds products with all elements of the kernels.  Depthwise ones
+    have one kernel for each channel, and no dim `o`.
+    """
+    # A gradient has the result's lengths as dims, p and t.
+    high, wide = (sizes["p"], sizes["t"]) if "p" in sizes else result_lengths(sizes)
+    r, s = (sizes[x] if x in sizes else sizes[f"{x}_len"] for x in "rs")
+    channels = sizes["c"] * sizes.get("o", 1)
+    return 2 * sizes["b"] * channels * r * s * high * wide
+
+
+def result_lengths(sizes: Sizes) -> tuple[int, int]:
+    """Return the height and width of a convolution's result."""
+    pad, stride, dilation = (sizes[name] for name in ("pad", "stride", "dilation"))
+    high, wide = (
+        (sizes[length] + 2 * pad - dilation * (sizes[kernel] - 1) - 1) // stride + 1
+        for length, kernel in (("h", "r"), ("w", "s"))
+    )
+    return high, wide
+
+
 def _each(operations: int) -> Callable[[Sizes], int]:
     """Return a function of sizes: so many operations for each element."""
     return lambda sizes: operations * prod(sizes.values())
 
 
 # Sizes of the rows below, in the order of the dims that each row names: those of products
-# are m, k, n; those of attention b, h, s, d, t, e. `_ODD` has no aligned lengths, `_SKINNY`
+# are m, k, n; those of attention b, h, s, d, t, e; those of convolutions b, c, h, w of the
+# images, o, r, s of the kernels, pad, stride and dilation. `_ODD` has no aligned lengths, `_SKINNY`
 # and `_FEW` have few rows, `_DECODED` one query, and `_SMALL...` are for other adapters
 # than GPUs.
 
@@ -123,8 +147,35 @@ _SMALL_DECODED: Final = ((1, 8, 1, 64, 2, 512, 64),)
 _ROWS: Final = ((4096, 4096), (128, 32768), (16384, 1024))
 _SMALL_ROWS: Final = ((512, 512), (16, 4096))
 _SCANNED: Final = ((8192, 8192), (65536, 1024))
+_IMAGES: Final = (
+    (8, 64, 56, 56, 128, 3, 3, 1, 1, 1),
+    (32, 128, 28, 28, 128, 3, 3, 1, 1, 1),
+    (16, 256, 14, 14, 256, 3, 3, 1, 1, 1),
+    (16, 96, 48, 48, 96, 3, 3, 1, 1, 1),
+    (16, 128, 28, 28, 256, 3, 3, 1, 2, 1),
+    (8, 3, 224, 224, 64, 7, 7, 3, 2, 1),
+    (32, 64, 56, 56, 256, 1, 1, 0, 1, 1),
+)
+_SMALL_IMAGES: Final = ((2, 16, 14, 14, 16, 3, 3, 1, 1, 1),)
 _LONG: Final = tuple((2**power,) for power in (28, 20, 22, 24, 26))
 _SMALL_LONG: Final = ((2**20,), (2**22,))
+
+_KERNELS: Final = "o r s pad stride dilation"
+
+
+def _backwards(images: Iterable[tuple[int, ...]], names: str) -> tuple[Sizes, ...]:
+    """Return the sizes of a gradient of convolutions, whose lengths h, w, r and s have `names`."""
+    h, w, r, s = names.split()
+    found: list[Sizes] = []
+    for sizes in shapes(f"b c h w {_KERNELS}", *images):
+        p, t = result_lengths(sizes)
+        lengths = {h: sizes["h"], w: sizes["w"], r: sizes["r"], s: sizes["s"]}
+        others = {
+            name: sizes[name] for name in ("b", "c", "o", "pad", "stride", "dilation")
+        }
+        found.append({**others, **lengths, "p": p, "t": t})
+    return tuple(found)
+
 
 STANDARD: Final = (
     Standard(
@@ -243,6 +294,30 @@ STANDARD: Final = (
         _causal(_backward),
         shapes("b h s d t e", *_HEADS),
         shapes("b h s d t e", *_SMALL_HEADS),
+    ),
+    Standard(
+        "conv.conv2d",
+        _convolution,
+        shapes(f"b c h w {_KERNELS}", *_IMAGES),
+        shapes(f"b c h w {_KERNELS}", *_SMALL_IMAGES),
+    ),
+    Standard(
+        "conv.depthwise_conv2d",
+        _convolution,
+        shapes("b c h w r s pad stride dilation", (32, 128, 56, 56, 3, 3, 1, 1, 1)),
+        shapes("b c h w r s pad stride dilation", (2, 16, 14, 14, 3, 3, 1, 1, 1)),
+    ),
+    Standard(
+        "conv.conv2d_input_gradient",
+        _convolution,
+        _backwards(_IMAGES, "h_len w_len r s"),
+        _backwards(_SMALL_IMAGES, "h_len w_len r s"),
+    ),
+    Standard(
+        "conv.conv2d_kernel_gradient",
+        _convolution,
+        _backwards(_IMAGES, "h w r_len s_len"),
+        _backwards(_SMALL_IMAGES, "h w r_len s_len"),
     ),
     Standard(
         "norm.layernorm",

@@ -83,8 +83,9 @@ def test_products_of_many_rows_are_told_by_their_operations() -> None:
 
 def test_every_kernel_of_the_suite_has_a_twin_in_torch() -> None:
     paths = {standard.path for standard in STANDARD}
-    tables = torch_peer.TWINS, torch_peer.KEYED, torch_peer.BACKWARD
-    twins = {path for table in tables for path in table} | {torch_peer.SPARSE}
+    peer = torch_peer
+    tables = peer.TWINS, peer.KEYED, peer.BACKWARD, peer.CONVOLVED
+    twins = {path for table in tables for path in table} | {peer.SPARSE}
     # AdamW is a peer of its own; PyTorch has no recurrences but those of its RNNs.
     alone = {"optim.adamw", "recurrence.ema", "recurrence.selective_scan"}
     assert paths - twins == alone
@@ -108,7 +109,9 @@ def test_torch_asked_for_on_a_gpu_runs_compiled_too() -> None:
 
     made = SimpleNamespace(
         __version__="2",
-        backends=SimpleNamespace(cuda=SimpleNamespace(matmul=SimpleNamespace())),
+        backends=SimpleNamespace(
+            cuda=SimpleNamespace(matmul=SimpleNamespace()), cudnn=SimpleNamespace()
+        ),
         compiler=SimpleNamespace(reset=lambda: compiled.append("reset")),
         compile=compile_,
         rand=random,

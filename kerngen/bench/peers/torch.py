@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
@@ -106,6 +106,38 @@ KEYED: Final[Mapping[str, tuple[str, str, Keyed]]] = {
 """Reductions by n keys: the dims of the terms, the name of the number of bins, a function."""
 
 
+def _steps(sizes: Sizes) -> tuple[int, int, int]:
+    """Return the stride, the padding and the dilation of a convolution, in PyTorch's order."""
+    return sizes["stride"], sizes["pad"], sizes["dilation"]
+
+
+Convolved: TypeAlias = Callable[[Any, list[Any], Sizes], Any]
+"""A function of the module torch, its arguments and the sizes of a convolution."""
+
+CONVOLVED: Final[Mapping[str, tuple[tuple[str, str], Convolved]]] = {
+    "conv.conv2d": (
+        ("b c h w", "o c r s"),
+        lambda t, x, s: t.conv2d(x[0], x[1], None, *_steps(s)),
+    ),
+    "conv.depthwise_conv2d": (
+        ("b c h w", "c r s"),
+        lambda t, x, s: t.conv2d(x[0], x[1][:, None], None, *_steps(s), s["c"]),
+    ),
+    "conv.conv2d_input_gradient": (
+        ("o c r s", "b o p t"),
+        lambda t, x, s: t.nn.grad.conv2d_input(
+            (s["b"], s["c"], s["h_len"], s["w_len"]), x[0], x[1], *_steps(s)
+        ),
+    ),
+    "conv.conv2d_kernel_gradient": (
+        ("b c h w", "b o p t"),
+        lambda t, x, s: t.nn.grad.conv2d_weight(
+            x[0], (s["o"], s["c"], s["r_len"], s["s_len"]), x[1], *_steps(s)
+        ),
+    ),
+}
+"""Convolutions and their gradients: the dims of both arguments, and a function of them."""
+
 SPARSE: Final = "scatter.spmv_csr"
 
 BACKWARD: Final[Mapping[str, bool]] = {
@@ -129,6 +161,7 @@ class Torch:
         self.name = f"{'torch.compile' if compiled else 'PyTorch'} ({device.upper()})"
         self.version = str(self._torch.__version__)
         self._torch.backends.cuda.matmul.allow_tf32 = False
+        self._torch.backends.cudnn.allow_tf32 = False
 
     @contextmanager
     def clock(self, case: BenchCase) -> Generator[Clock | None]:
@@ -179,6 +212,8 @@ class Torch:
             return self._keyed(case)
         if case.twin in BACKWARD and not self._compiled:
             return self._backward(case)
+        if case.twin in CONVOLVED and not self._compiled:
+            return self._convolved(case)
         if case.twin not in TWINS:
             return None
         axes, function = TWINS[case.twin]
@@ -219,6 +254,20 @@ class Torch:
 
         return launch
 
+    def _convolved(self, case: BenchCase) -> Launch:
+        axes, function = CONVOLVED[case.twin]
+        kind = "gpu" if self._device == "cuda" else "software"
+        sets = [
+            [self._random(case.sizes, dims.split()) for dims in axes]
+            for _ in range(rotations(case.bytes, kind))
+        ]
+
+        def launch(turn: int) -> object:
+            result: object = function(self._torch, sets[turn % len(sets)], case.sizes)
+            return result
+
+        return launch
+
     def _backward(self, case: BenchCase) -> Launch:
         torch, is_causal = self._torch, BACKWARD[case.twin]
         kind = "gpu" if self._device == "cuda" else "software"
@@ -239,7 +288,7 @@ class Torch:
 
         return launch
 
-    def _random(self, sizes: Sizes, dims: str) -> Any:
+    def _random(self, sizes: Sizes, dims: Iterable[str]) -> Any:
         shape = [sizes[dim] for dim in dims]
         return self._torch.rand(shape, device=self._device)
 
