@@ -87,11 +87,13 @@ def test_another_condition_is_kept_whole() -> None:
     assert "let is_inside" not in inner
 
 
-def test_no_place_is_divided() -> None:
+def test_no_place_is_divided_in_the_loop() -> None:
     *_, undivided, phased = codes()
-    assert "/ u.step" not in undivided
-    assert "first_divided" in phased
-    assert "remainder" not in phased
+    for code in (undivided, phased):
+        function = code[code.index("fn b_element") :]
+        assert not set("/%") & set(function[: function.index("}")])
+        assert "_divided" not in code
+    assert "first_multiple" in phased
 
 
 STRIDED = """
@@ -167,4 +169,115 @@ def test_axes_of_the_same_length_and_halves(ctx: gpu.Context) -> None:
     want = conv2d(
         x.astype(np.float64), k.astype(np.float64), stride=1, pad=1, dilation=1
     )
+    np.testing.assert_allclose(found, want, atol=2e-5)
+
+
+STRIDED_GRADIENT = """
+kernel conv(x: f32[b, c, h], k: f32[o, c, r], SCALARS) -> y: f32[b, o, (h - 1) / 2 + 1] {
+    HOSTS
+    y[n, f, i] = sum[q, u] k[f, q, u] * if
+        i * by + u * skip - 1 >= 0 and i * by + u * skip - 1 < i32(h)
+    {
+        x[n, q, i * by + u * skip - 1]
+    } else {
+        0.0
+    };
+}
+kernel g = gradient of conv by x;
+"""
+UNBATCHED = """
+kernel conv(x: f32[c, h], k: f32[o, c, r], a: u32) -> y: f32[o, (h + a - 1) / a] {
+    host by = i32(a);
+    y[f, i] = sum[q, u] k[f, q, u] * if i * by + u >= 0 and i * by + u < i32(h) {
+        x[q, i * by + u]
+    } else {
+        0.0
+    };
+}
+kernel g = gradient of conv by x;
+"""
+NEGATIVE = """
+kernel g(k: f32[o, c, r], dy: f32[b, o, p], h_len: u32, by: i32) -> dx: f32[b, c, h_len] {
+    dx[n, q, i] = sum[f, u] k[f, q, u] * if
+        (i + 1 - u) % by == 0 and (i + 1 - u) / by >= 0 and (i + 1 - u) / by < i32(p)
+    {
+        dy[n, f, (i + 1 - u) / by]
+    } else {
+        0.0
+    };
+}
+"""
+
+
+def strided(scalars: str, hosts: str) -> str:
+    """Return a convolution with its gradient, whose stride is 2 however it is given."""
+    return STRIDED_GRADIENT.replace("SCALARS", scalars).replace("HOSTS", hosts)
+
+
+GRADIENTS: dict[str, tuple[str, dict[str, int]]] = {
+    "i32 scalar": (strided("by: i32, skip: i32", ""), {"by": 2, "skip": 3}),
+    "expression": (
+        strided("a: u32", "host by = abs(i32(a) - 4); host skip = 1;"),
+        {"a": 2},
+    ),
+    "u32 in the place": (
+        strided("a: u32, skip: i32", "host by = i32(a << 1);"),
+        {"a": 1, "skip": 2},
+    ),
+    "no batch": (UNBATCHED, {"a": 2}),
+    "no batch, stride 1": (UNBATCHED, {"a": 1}),
+    "negative": (NEGATIVE, {"by": -2}),
+    "negative, 1": (NEGATIVE, {"by": -1}),
+    "by 3": (NEGATIVE, {"by": 3}),
+}
+
+
+@pytest.mark.parametrize("schedule", [f"schedule g {{ {GEMM} }}", ""])
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_a_strided_gradient_is_that_of_its_reference(
+    ctx: gpu.Context, name: str, schedule: str
+) -> None:
+    text, scalars = GRADIENTS[name]
+    rng = np.random.default_rng(1)
+    k = rng.standard_normal((16, 9, 3), dtype=np.float32)
+    places = -(-21 // scalars["a"]) if text == UNBATCHED else 11
+    batch = () if text == UNBATCHED else (2,)
+    dy = rng.standard_normal((*batch, 16, places), dtype=np.float32)
+    given = {**scalars, "h_len": 21}
+    with built_module(f"{text}\n{schedule}") as module:
+        found = module.g(ctx.tensor(k), ctx.tensor(dy), **given)
+        want = module.g_reference(k.astype(np.float64), dy.astype(np.float64), **given)
+    np.testing.assert_allclose(found.numpy(), want, atol=2e-5)
+
+
+OTHERS = {
+    "a constant quotient": ("x: f32[b, c, m, start]", "x[n, q, m / 2, j + v]"),
+    "an unsigned condition": (
+        "x: f32[b, c, start]",
+        "if u32(j + v - 1) >= 0 and j + v - 1 < i32(start) { x[n, q, j + v - 1] } else { 0.0 }",
+    ),
+    "words of the compiler": (
+        "x: f32[b, is_inside, start]",
+        "if j + v - 1 >= 0 and j + v - 1 < i32(start) { x[n, q, j + v - 1] } else { 0.0 }",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_reads_that_look_like_windows(ctx: gpu.Context, name: str) -> None:
+    parameter, read = OTHERS[name]
+    channels = "is_inside" if "is_inside" in parameter else "c"
+    text = f"""
+kernel conv({parameter}, k: f32[o, {channels}, r]) -> y: f32[b, o, start - r + 1] {{
+    y[n, f, j] = sum[q, v] k[f, q, v] * {read};
+}}
+schedule conv {{ {GEMM} }}
+"""
+    rng = np.random.default_rng(2)
+    shape = (2, 9, 5, 14) if "m, start" in parameter else (2, 9, 14)
+    x = rng.standard_normal(shape, dtype=np.float32)
+    k = rng.standard_normal((10, 9, 3), dtype=np.float32)
+    with built_module(text) as module:
+        found = module.conv(ctx.tensor(x), ctx.tensor(k)).numpy()
+        want = module.conv_reference(x.astype(np.float64), k.astype(np.float64))
     np.testing.assert_allclose(found, want, atol=2e-5)

@@ -315,7 +315,7 @@ class Operand:
             return self._neighbours[0], True
         group = self.group
         if self.phases and group == self.phases.columns:
-            group = self.phases.turns
+            group = self.phases.places
         found = Neighbours(self.builder, group, name, self.gap)
         self._neighbours.append(found)
         return self._neighbours[-1], False

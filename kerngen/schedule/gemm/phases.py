@@ -5,15 +5,15 @@ The gradient by an image of a convolution with stride 2 reads
     dy[n, f, (i + edge - u) / 2, (j + edge - v) / 2]   where 2 divides both, else 0
 
 so that three of four terms are 0.  Places i with the same remainder by the stride, a phase,
-have the same terms that are not:
+have the same terms that are not 0:
 
     i      0  1  2  3  4  5         phase 0: i = 2 i'        u = 1, 3, ...  (edge 1)
     phase  0  1  0  1  0  1         phase 1: i = 2 i' + 1    u = 0, 2, ...
 
 Each tile has the results of one phase along every axis, and adds these terms alone.  With `i =
-step i' + phase` and `u = first + apart u'` no division is left in the places:
+stride i' + phase` and `u = first + step u'` no division is left in the places:
 
-    (i + edge - u * skip) / step    =    start + i' - u' * moved
+    (i + edge - u * skip) / stride    =    start + i' + u' * shift
 
 On an H200, the gradient of 16 images of 128 x 28 x 28 by 256 kernels of 3 x 3 with stride 2
 takes 112 us, and 341 with all terms.
@@ -29,11 +29,13 @@ from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import AffineForm, as_literal
 from kerngen.ir.sizes import SizeMaker
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
 from kerngen.plan import size as host
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.gemm.window_read import WindowAxis, WindowRead, window_read
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.subscripts import lower_fixed
 from kerngen.schedule.lowering.values import Value
 from kerngen.schedule.sizes import extent_size, to_wgsl
 from kerngen.schedule.task import Task
@@ -43,7 +45,7 @@ from kerngen.shader import tree as t
 _ONE: Final = ir.Constant(1, Scalar.I32)
 
 _OF_PLACES: Final = ("phase", "start")
-_OF_TERMS: Final = ("first", "apart", "moved")
+_OF_TERMS: Final = ("first", "step", "shift")
 """The numbers of a phase: those of an index of the result, and those of the reduction's."""
 
 
@@ -54,16 +56,16 @@ class PhasedAxis:
 
     - `read`: the divided axis that the factor reads; in its place, `outer` has the factor 1
     - `outer`, `inner`: the index of the result, and that of the reduction
-    - `step`: the divisor, as a size
+    - `stride`: the divisor, as a size
     """
 
     read: WindowAxis
     outer: ir.Index
     inner: ir.Index
-    step: host.Size
+    stride: host.Size
 
     @property
-    def turn(self) -> ir.Index:
+    def place(self) -> ir.Index:
         """The index of the places of a phase, i'."""
         return ir.Index(self.outer.name, f"{self.outer.extent} by phase")
 
@@ -81,12 +83,12 @@ class PhasedAxis:
     @property
     def phases(self) -> host.Size:
         """How many phases have a place on the axis."""
-        return host.minimum(self.step, extent_size(self.outer.extent))
+        return host.minimum(self.stride, extent_size(self.outer.extent))
 
     @property
     def length(self) -> host.Size:
         """How many places the phase with the most of them has."""
-        return host.ceil_div(extent_size(self.outer.extent), self.step)
+        return host.ceil_div(extent_size(self.outer.extent), self.stride)
 
     def local(self, what: str) -> ir.LocalValue:
         """Return one of the numbers that the shader computes for a tile's phase."""
@@ -106,7 +108,12 @@ class Phases:
     @property
     def is_one(self) -> host.Guard:
         """The condition that there is one phase, with all places."""
-        return host.all_of(*(host.compare("==", x.step, 1) for x in self.axes))
+        return host.all_of(*(host.compare("==", x.stride, 1) for x in self.axes))
+
+    @property
+    def is_any(self) -> host.Guard:
+        """The condition that places can be taken by phase: all divisors are positive."""
+        return host.all_of(*(host.compare(">=", x.stride, 1) for x in self.axes))
 
     @property
     def count(self) -> host.Size:
@@ -122,9 +129,9 @@ class Phases:
         )
 
     @property
-    def turns(self) -> tuple[ir.Index, ...]:
+    def places(self) -> tuple[ir.Index, ...]:
         """The columns' indices, with those of a phase's places."""
-        own = {axis.outer: axis.turn for axis in self.axes}
+        own = {axis.outer: axis.place for axis in self.axes}
         return tuple(own.get(index, index) for index in self.columns)
 
     @property
@@ -140,15 +147,13 @@ class Phases:
     def _axis(self, axis: WindowAxis) -> WindowAxis:
         own = next((x for x in self.axes if x.read == axis), None)
         if own is not None:
-            terms: dict[ir.Index, ir.Expr] = {own.turn: _ONE}
-            terms[own.term] = own.local("moved")
+            terms: dict[ir.Index, ir.Expr] = {own.place: _ONE}
+            terms[own.term] = own.local("shift")
             place = AffineForm(own.local("start"), terms)
             return replace(axis, place=place, divisor=None)
         place = axis.place
         for phased in self.axes:
-            steps = phased.divisor, phased.local("phase")
-            place = _replaced(place, phased.outer, phased.turn, *steps)
-            steps = phased.local("apart"), phased.local("first")
+            steps = phased.local("step"), phased.local("first")
             place = _replaced(place, phased.inner, phased.term, *steps)
         return replace(axis, place=place)
 
@@ -176,16 +181,15 @@ def _times(by: ir.Expr, value: ir.Expr) -> ir.Expr:
 def phases_of(task: Task) -> Phases | None:
     """Return the phases of a product's columns, or None if it has none.
 
-    Its right factor must divide places by integers of the call, and each such place must
-    have one index of the columns, with the factor 1, and one of the reduction.
+    Its right factor must divide places by scalars of the call, or by literals, and each such
+    place must have one index of the columns, with the factor 1, and one of the reduction.
     """
     found, _ = product_of(task)
     rows, columns = sides_of(task)
-    if (
-        not found.is_product
-        or found.is_bounded
-        or len(rows + columns) < len(task.domain)
-    ):
+    if not found.is_product or found.is_bounded:
+        return None
+    # Of two matrices no factor is read in windows; nor are there batches of convolutions.
+    if len(rows) == len(columns) == 1 or len(rows + columns) < len(task.domain):
         return None
     function = task.functions.__getitem__
     left, right = (window_read(x, function) for x in (found.left, found.right))
@@ -231,19 +235,28 @@ def _phased_axes(
 def set_lengths(s: ShaderBuilder, phases: Phases) -> None:
     """Give the indices of a phase their lengths, which are variables of the shader."""
     for axis in phases.axes:
-        for index in (axis.turn, axis.term):
+        for index in (axis.place, axis.term):
             s.set_length(str(index.extent), _named(s, f"{index.name}_count"))
 
 
 def name_lengths(s: ShaderBuilder, phases: Phases) -> list[t.Stmt]:
-    """Return `let`s of how many places the phases of each axis have.
+    """Return `let`s of how many places the longest phase of each axis has.
 
-    With stride 2 that is `let i_count = (u.h + u.stride - 1u) / u.stride`.
+    That is `let i_count = (u.h + u.stride - 1u) / u.stride`.
     """
     return [
-        t.Let(_name_of(s.extent(axis.turn.extent)), to_wgsl(axis.length, s))
+        t.Let(
+            _name_of(s.extent(axis.place.extent)),
+            to_wgsl(axis.length, s, of_strides(s, phases)),
+        )
         for axis in phases.axes
     ]
+
+
+def of_strides(s: ShaderBuilder, phases: Phases) -> dict[host.Size, t.Expr]:
+    """Return the strides in the shader, in u32."""
+    lower = Lowerer(s, {}, []).lower
+    return {x.stride: t.call("u32", lower(x.divisor).expr) for x in phases.axes}
 
 
 def phase_names(s: ShaderBuilder, phases: Phases) -> list[t.Ident]:
@@ -269,7 +282,7 @@ def write_phase(s: ShaderBuilder, phases: Phases, number: t.Expr) -> Iterator[t.
     let i_start = (i_phase + u.edge + -u.skip * u_first) / u.step;
     """
     for place, axis in reversed([*enumerate(phases.axes)]):
-        many = to_wgsl(axis.phases, s)
+        many = to_wgsl(axis.phases, s, of_strides(s, phases))
         own = number % many if place else number
         number = number // many
         yield from _write_axis(s, axis, locals_of(s, phases), t.call("i32", own))
@@ -278,46 +291,56 @@ def write_phase(s: ShaderBuilder, phases: Phases, number: t.Expr) -> Iterator[t.
 def _write_axis(
     s: ShaderBuilder, axis: PhasedAxis, values: dict[str, Value], phase: t.Expr
 ) -> Iterator[t.Stmt]:
-    lower = Lowerer(s, {}, [], locals=values).lower
-    divisor, length = lower(axis.divisor).expr, s.extent(axis.inner.extent)
-    begin = lower(_sum(axis.local("phase"), axis.read.place.offset)).expr
-    by = lower(axis.read.place.terms[axis.inner]).expr
-    first, apart = (values[axis.local(x).name].expr for x in ("first", "apart"))
-    search = _first_divided(s)
+    lowerer = Lowerer(s, {}, [], locals=values)
+    divisor, length = lowerer.lower(axis.divisor).expr, s.extent(axis.inner.extent)
+    own_phase, first, step = (
+        values[axis.local(x).name].expr for x in ("phase", "first", "step")
+    )
+    offset = own_phase
+    if as_literal(axis.read.place.offset) != 0:
+        offset = t.Binary("+", own_phase, _as_i32(lowerer, axis.read.place.offset))
+    by = _as_i32(lowerer, axis.read.place.terms[axis.inner])
+    search = _first_multiple(s)
 
     def let(what: str, value: t.Expr) -> t.Stmt:
         return t.Let(_name_of(values[axis.local(what).name].expr), value)
 
     yield let("phase", phase)
-    found = t.call(search, begin, by, divisor, length)
+    found = t.call(search, offset, by, divisor, length)
     yield let("first", t.call("i32", found))
     following = t.call(search, by, by, divisor, length) + 1
-    yield let("apart", t.call("i32", following))
-    moved = t.Binary("*", by, apart)
-    yield let("moved", t.Binary("/", moved, divisor))
-    left = t.Binary("-", length, t.call("u32", first)) + t.call("u32", apart)
-    count = t.Binary("-", left, t.ONE) // t.call("u32", apart)
+    yield let("step", t.call("i32", following))
+    yield let("shift", t.Binary("/", t.Binary("*", by, step), divisor))
+    left = t.Binary("-", length, t.call("u32", first)) + t.call("u32", step)
+    count = t.Binary("-", left, t.ONE) // t.call("u32", step)
     yield t.Let(_name_of(s.extent(axis.term.extent)), count)
-    start = t.Binary("+", begin, t.Binary("*", by, first))
+    start = t.Binary("+", offset, t.Binary("*", by, first))
     yield let("start", t.Binary("/", start, divisor))
 
 
-def _first_divided(s: ShaderBuilder) -> str:
+def _as_i32(lowerer: Lowerer, expr: ir.Expr) -> t.Expr:
+    """Return a number of a place, in which i32 and u32 may be mixed, as an i32."""
+    if all(node.type is Scalar.I32 for node in walk(expr)):
+        return lowerer.lower(expr).expr
+    return t.call("i32", lower_fixed(lowerer, expr))
+
+
+def _first_multiple(s: ShaderBuilder) -> str:
     """Declare the function that finds the first number of a series that a divisor divides."""
-    name = s.name("first_divided", "helper")
-    begin, by, divisor, length, place, number = map(
-        t.Ident, ("begin", "by", "divisor", "length_", "place", "number")
+    name = s.name("first_multiple", "helper")
+    first, by, divisor, length, place, number = map(
+        t.Ident, ("first", "by", "divisor", "length_", "place", "number")
     )
-    value = t.Binary("+", begin, t.Binary("*", t.call("i32", place), by))
+    value = t.Binary("+", first, t.Binary("*", t.call("i32", place), by))
     rounded = t.Binary("*", t.Binary("/", number, divisor), divisor)
     found = t.If(t.Binary("==", rounded, number), (t.Return(place),))
     loop = t.count_up(place.name, 0, length, 1, t.Let(number.name, value), found)
     parameters = (
-        *((x.name, "i32") for x in (begin, by, divisor)),
+        *((x.name, "i32") for x in (first, by, divisor)),
         (length.name, "u32"),
     )
     about = (
-        "The first place where `divisor` divides `begin + place * by`, or `length_`."
+        "The first place where `divisor` divides `first + place * by`, or `length_`."
     )
     function = wgsl.Function(name, parameters, "u32", (loop, t.Return(length)), about)
     s.declare(f"function {name}", function)
@@ -332,9 +355,9 @@ def leave_phase(
     Their `let`s, and the return, are appended to `body`.
     """
     found: dict[ir.Index, t.Expr] = {i: x for i, x in at.items() if i in phases.columns}
-    beyond: list[t.Expr] = []
+    beyond, strides = list[t.Expr](), of_strides(s, phases)
     for axis, phase in zip(phases.axes, phase_names(s, phases), strict=True):
-        value = at[axis.turn] * to_wgsl(axis.step, s) + t.call("u32", phase)
+        value = at[axis.place] * strides[axis.stride] + t.call("u32", phase)
         found[axis.outer] = s.let(body, f"{axis.outer.name}_place", value)
         beyond.append(found[axis.outer] >= s.extent(axis.outer.extent))
     body.append(t.If(t.any_of(*beyond), (t.Return(),)))

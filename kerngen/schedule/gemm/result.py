@@ -179,7 +179,7 @@ class TileResult:
 
     @property
     def _column_indices(self) -> tuple[Index, ...]:
-        return self.phases.turns if self.phases else self.sides[1]
+        return self.phases.places if self.phases else self.sides[1]
 
     def _calls(
         self,

@@ -41,6 +41,7 @@ from kerngen.schedule.gemm.operand import Operand
 from kerngen.schedule.gemm.phases import (
     Phases,
     name_lengths,
+    of_strides,
     set_lengths,
     write_phase,
 )
@@ -105,11 +106,6 @@ class Access(StrEnum):
         """Whether results are stored by vectors."""
         return self is Access.ALIGNED
 
-    @property
-    def entry(self) -> str:
-        """The name of the entry point, "" for the main one."""
-        return "" if self is Access.ALIGNED else self.value
-
 
 @final
 @dataclass
@@ -158,7 +154,8 @@ class GemmShader:
             self.right,
             gaps=(self.left.gap, self.right.gap),
         )
-        self.tiles = ProductTiles(self.builder, self.body, self.shares, {})
+        strides = of_strides(self.builder, self.phases) if self.phases else {}
+        self.tiles = ProductTiles(self.builder, self.body, self.shares, strides)
         self.bounded: TermRange | None = None
         if found.is_bounded:
             self.bounded = TermRange(self.tiles, self.tiling, found, self.row)
@@ -209,6 +206,13 @@ class GemmShader:
             undivided=self.one_phase,
         )
 
+    @property
+    def name(self) -> str:
+        """The name of the variant, and of its entry point but for the main one."""
+        if self.phases:
+            return "phased"
+        return "undivided" if self.one_phase else self.access.value
+
     def shader(self) -> DispatchShader:
         """Build and return the shader."""
         t_ = self.tiling
@@ -223,7 +227,7 @@ class GemmShader:
             groups=shares.groups if t_.stream else shares.tiles,
             workgroup_size=t_.invocations,
             summary=self._summary(),
-            variant="phased" if self.phases else self.access.entry,
+            variant="" if self.access is Access.ALIGNED else self.name,
             terms=terms,
             trips=shares.trips if t_.stream else turns,
         )
@@ -231,6 +235,10 @@ class GemmShader:
     def _summary(self) -> str:
         t_ = self.tiling
         tile = f"{t_.m} x {t_.n} tiles, {t_.micro_m} x {t_.micro_n} sums per invocation"
+        if self.phases:
+            return f"one workgroup per tile of one phase of a stride, {tile}."
+        if self.one_phase:
+            tile = f"for strides of 1, {tile}"
         if not t_.stream:
             return f"one workgroup per tile, {tile}."
         return f"{tile}; where that is faster, workgroups share the terms of all."

@@ -90,23 +90,23 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     - `aligned`: whole vectors, and a number of terms that is a multiple of the tile's k
     - `padded`: whole vectors, and any number of terms from k on
     - `singly`, `singly_padded`: the same, but for results, which are stored one by one
+    - `undivided`, `phased`: single elements, of the gradient of a strided convolution, for
+      strides of 1 and for others
     - `edge`: single elements
-    - `phased`: the same, of a strided gradient whose stride is not 1
     """
     tiling = tiling_of(options)
     loading, storing = _whole_vectors(task)
     yield from _of_vectors(task, tiling, Access.ALIGNED, all_of(loading, storing))
     if storing != ALWAYS and _loads_apart(task):
         yield from _of_vectors(task, tiling, Access.SINGLY, loading)
-    phases = phases_of(task)
-    if phases is None:
-        yield _variant(task, tiling, Access.EDGE, ALWAYS)
-        return
-    if phases.is_one != NEVER:
-        yield _variant(task, tiling, Access.EDGE, phases.is_one, one_phase=True)
-    whole = replace(tiling, stream=0)
-    shader = GemmShader(task, whole, Access.EDGE, phases=phases).shader()
-    yield Variant("phased", ALWAYS, (shader,))
+    if phases := phases_of(task):
+        edge = Access.EDGE
+        if phases.is_one != NEVER:
+            yield _variant(task, tiling, edge, phases.is_one, one_phase=True)
+        whole = _with_fewer_registers(task, replace(tiling, stream=0), edge)
+        shader = GemmShader(task, whole, edge, phases=phases).shader()
+        yield Variant("phased", phases.is_any, (shader,))
+    yield _variant(task, tiling, Access.EDGE, ALWAYS)
 
 
 def _of_vectors(
@@ -153,13 +153,13 @@ def _variant(
     writer = GemmShader(task, tiling, access, one_phase=one_phase)
     shader = writer.shader()
     if not tiling.stream:
-        return Variant(access.value, when, (shader,))
+        return Variant(writer.name, when, (shader,))
     shares = TermShares.of(task, tiling)
     slots = shares.if_joined(shares.groups * (2 * tiling.m * tiling.n))
     scratch = Scratch(task.scratch_name("parts"), slots)
     spread = writer.right.gap > 1
     joined = joining_shader(task, tiling, wide=access.stores_vectors, spread=spread)
-    return Variant(access.value, when, (shader, joined), (scratch,))
+    return Variant(writer.name, when, (shader, joined), (scratch,))
 
 
 def _with_fewer_registers(task: Task, tiling: Tiling, access: Access) -> Tiling:

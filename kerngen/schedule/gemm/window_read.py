@@ -24,7 +24,7 @@ from kerngen.schedule.contraction import all_parts
 
 Divisor: TypeAlias = ir.UniformValue | ir.Constant
 
-_BESIDE: Final = identity_of("sum", Scalar.F32)
+_PADDING: Final = identity_of("sum", Scalar.F32)
 
 
 @final
@@ -72,12 +72,16 @@ def window_read(
     """Return a factor as a read in windows, or None if it is another expression.
 
     It must be a read at affine places, or such a read under the condition that all places
-    which may lie beyond their axes lie on them, and 0 otherwise.
+    which may lie beyond their axes lie on them, and 0 otherwise.  The condition must have, for
+    each of these, `place >= 0` and `place < length`, with the length of its own axis, and
+    `place % divisor == 0` if it is divided; and nothing else.
     """
     match factor:
         case ir.Load() as load:
             conditions: list[ir.Expr] = []
-        case ir.Select(condition, ir.Load() as load, otherwise) if otherwise == _BESIDE:
+        case ir.Select(condition, ir.Load() as load, otherwise) if (
+            otherwise == _PADDING
+        ):
             parts = [*all_parts(_without_calls(condition, function), holds=True)]
             if not all(holds for _, holds in parts):
                 return None
@@ -86,9 +90,9 @@ def window_read(
             return None
     if load.path or not isinstance(load.tensor.element, Scalar):
         return None
-    axes = [*_axes(load, conditions)]
-    needed = [part for axis in axes if axis for part in _bounds(axis)]
     met = [_part(condition) for condition in conditions]
+    axes = [*_axes(load, met)]
+    needed = [part for axis in axes if axis for part in _bounds(axis)]
     if None in axes or any(part not in needed for part in met):
         return None
     return WindowRead(load.tensor, tuple(axis for axis in axes if axis))
@@ -99,9 +103,8 @@ def window_read(
 _Part: TypeAlias = tuple[AffineForm, Divisor | None, str, ir.Extent]
 
 
-def _axes(load: ir.Load, conditions: list[ir.Expr]) -> Iterator[WindowAxis | None]:
+def _axes(load: ir.Load, met: list[_Part | None]) -> Iterator[WindowAxis | None]:
     """Yield the axes that are read; None where a place may be clamped to its axis."""
-    met = [_part(condition) for condition in conditions]
     for subscript, extent in zip(load.subscripts, load.tensor.extents, strict=True):
         place, divisor = _place(subscript_value(subscript))
         if place is None:
@@ -110,7 +113,7 @@ def _axes(load: ir.Load, conditions: list[ir.Expr]) -> Iterator[WindowAxis | Non
         axis = WindowAxis(place, divisor, extent, guarded=True)
         if all(part in met for part in _bounds(axis)):
             yield axis
-        elif isinstance(subscript, ir.Clamped):
+        elif isinstance(subscript, ir.Clamped) or divisor is not None:
             yield None
         else:
             yield WindowAxis(place, divisor, extent, guarded=False)
@@ -137,22 +140,28 @@ def _part(condition: ir.Expr) -> _Part | None:
             left = ir.Binary("/", dividend, divisor, dividend.type)
         case _:
             return None
+    # As u32, a negative place is a large one.
     place, by = _place(left)
-    return None if place is None else (place, by, what, extent)
+    if place is None or left.type is not Scalar.I32:
+        return None
+    return place, by, what, extent
 
 
 def _place(value: ir.Expr) -> tuple[AffineForm | None, Divisor | None]:
+    """Return the affine form of a place, and the integer that it is divided by, if any."""
+    whole = affine_form(value)
     match value:
-        case ir.Binary(
-            "/",
-            dividend,
-            (
-                ir.UniformValue(type=Scalar.I32) | ir.Constant(type=Scalar.I32)
-            ) as divisor,
-        ):
-            return affine_form(dividend), divisor
+        case ir.Binary("/", dividend, ir.UniformValue() | ir.Constant() as divisor):
+            if whole is None and divisor.type is Scalar.I32 and not _has_path(divisor):
+                return affine_form(dividend), divisor
         case _:
-            return affine_form(value), None
+            pass
+    return whole, None
+
+
+def _has_path(divisor: Divisor) -> bool:
+    """Whether an integer is a member of a struct."""
+    return isinstance(divisor, ir.UniformValue) and bool(divisor.path)
 
 
 def _without_calls(expr: ir.Expr, function: Callable[[str], ir.Function]) -> ir.Expr:

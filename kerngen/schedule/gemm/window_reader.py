@@ -41,8 +41,9 @@ Sums: TypeAlias = tuple[t.Expr, ...]
 class WindowReader:
     """Builds the reads of a factor in windows: four calls of a WGSL function for one element.
 
-    A factor whose places are divided by integers of the call has a second function, for
-    divisors of 1:
+    Where places are divided by integers of the call, a shader is for divisors of 1
+    (`undivided`), or for tiles of one phase, whose places are not divided, or for any.  That
+    for any has a second function:
 
         if (b_is_undivided) { b_load = vec4f(b_element(...), ...); }
         if (!b_is_undivided) { b_load = vec4f(b_element_(...), ...); }
@@ -131,7 +132,7 @@ class WindowReader:
     ) -> Iterator[tuple[str, t.Expr]]:
         to = Lowerer(self._builder, dict(at), [], locals={**self._locals})
 
-        def part(place: AffineForm) -> t.Expr:
+        def fixed(place: AffineForm) -> t.Expr:
             own = {
                 i: x for i, x in place.terms.items() if (i in self._over) == of_terms
             }
@@ -139,11 +140,11 @@ class WindowReader:
             return lower_affine(to, AffineForm(offset, own)).expr
 
         extents = tuple(axis.extent for axis in read.axes)
-        own = [t.ZERO if axis.guarded else part(axis.place) for axis in read.axes]
+        own = [t.ZERO if axis.guarded else fixed(axis.place) for axis in read.axes]
         yield "from", row_major(self._builder, extents, own)
         for name, axis in zip(_axis_names(read), read.axes, strict=True):
             if axis.guarded:
-                yield name, part(axis.place)
+                yield name, fixed(axis.place)
 
     def vector(self, places: tuple[Sums, ...], term: Sums, *, divided: bool) -> t.Expr:
         """Return four elements of a term, whose parts are `term`, at four `places`."""
@@ -193,12 +194,14 @@ class WindowReader:
         There the address is 0, and so is the element.
         """
         s, buffer = self._builder, self._builder.buffer(read.tensor)
-        names, at, inside = [s.name("start")], [], []
+        # Words of the compiler and of the user may be the same: a space for each keeps them apart.
+        names, at, inside = [s.name("start", "address")], [], []
         for shown, axis in zip(_axis_names(read), read.axes, strict=True):
             if not axis.guarded:
                 at.append(t.ZERO)
                 continue
-            name = s.name(shown)
+            own = isinstance(axis.extent, str) and shown == axis.extent
+            name = s.name(shown, "place" if own else "place by number")
             names.append(name)
             place: t.Expr = t.Ident(name)
             if divided and axis.divisor is not None:
@@ -209,7 +212,7 @@ class WindowReader:
             at.append(place)
         extents = tuple(axis.extent for axis in read.axes)
         address = t.Ident(names[0]) + row_major(s, extents, at)
-        is_inside = t.Ident(s.name("is_inside"))
+        is_inside = t.Ident(s.name("is_inside", "condition"))
         body.append(t.Let(is_inside.name, t.all_of(*inside)))
         element = buffer.load(t.call("select", t.ZERO, address, is_inside))
         zero = t.Literal("0.0")
@@ -225,7 +228,7 @@ class WindowReader:
         place = ir.LocalValue(name, Scalar.I32)
         rest = ir.Binary("%", place, divisor, Scalar.I32)
         quotient = ir.Binary("/", place, divisor, Scalar.I32)
-        named = t.Ident(s.name(f"{name}_divided"))
+        named = t.Ident(s.name(f"{name}_divided", "quotient"))
         body.append(t.Let(named.name, t.call("u32", lowerer.lower(quotient).expr)))
         return named, t.Binary("==", lowerer.lower(rest).expr, t.Literal("0"))
 

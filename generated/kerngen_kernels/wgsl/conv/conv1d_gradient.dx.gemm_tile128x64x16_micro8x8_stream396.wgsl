@@ -39,9 +39,9 @@ fn finish(q: u32, column_: u32, n: u32, j: u32, dx_sum: f32) {
     dx[(n * u.c + q) * u.w + j] = dx_sum;
 }
 
-// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
+// For strides of 1, 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(128)
-fn edge(
+fn undivided(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -657,10 +657,10 @@ fn edge(
     }
 }
 
-// The first place where `divisor` divides `begin + place * by`, or `length_`.
-fn first_divided(begin: i32, by: i32, divisor: i32, length_: u32) -> u32 {
+// The first place where `divisor` divides `first + place * by`, or `length_`.
+fn first_multiple(first: i32, by: i32, divisor: i32, length_: u32) -> u32 {
     for (var place = 0u; place < length_; place += 1u) {
-        let number = begin + i32(place) * by;
+        let number = first + i32(place) * by;
         if (number / divisor * divisor == number) {
             return place;
         }
@@ -670,18 +670,18 @@ fn first_divided(begin: i32, by: i32, divisor: i32, length_: u32) -> u32 {
 
 // What becomes of one total.
 fn finish_phased(q: u32, column_: u32, n: u32, j: u32, j_phase: i32, dx_sum: f32) {
-    let j_count = (u.w + u.stride - 1u) / u.stride;
+    let j_count = (u.w + u32(u.step) - 1u) / u32(u.step);
     if (q >= u.c || column_ >= u.b * j_count) {
         return;
     }
-    let j_place = j * u.stride + u32(j_phase);
+    let j_place = j * u32(u.step) + u32(j_phase);
     if (j_place >= u.w) {
         return;
     }
     dx[(n * u.c + q) * u.w + j_place] = dx_sum;
 }
 
-// One workgroup per tile, 128 x 64 tiles, 8 x 8 sums per invocation.
+// One workgroup per tile of one phase of a stride, 128 x 64 tiles, 8 x 8 sums per invocation.
 @compute @workgroup_size(128)
 fn phased(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -690,19 +690,19 @@ fn phased(
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.c + 127u) >> 7u;
-    let tile_columns = (u.b * ((u.w + u.stride - 1u) / u.stride) + 63u) >> 6u;
-    if (group >= min(u.stride, u.w) * tile_rows * tile_columns) {
+    let tile_columns = (u.b * ((u.w + u32(u.step) - 1u) / u32(u.step)) + 63u) >> 6u;
+    if (group >= min(u32(u.step), u.w) * tile_rows * tile_columns) {
         return;
     }
     let tile_row = group / tile_columns % tile_rows * 128u;
     let tile_column = group % tile_columns * 64u;
     let phase = group / tile_columns / tile_rows;
-    let j_count = (u.w + u.stride - 1u) / u.stride;
+    let j_count = (u.w + u32(u.step) - 1u) / u32(u.step);
     let j_phase = i32(phase);
-    let v_first = i32(first_divided(j_phase + u.edge, -u.skip, u.step, u.s));
-    let v_apart = i32(first_divided(-u.skip, -u.skip, u.step, u.s) + 1u);
-    let v_moved = -u.skip * v_apart / u.step;
-    let v_count = (u.s - u32(v_first) + u32(v_apart) - 1u) / u32(v_apart);
+    let v_first = i32(first_multiple(j_phase + u.edge, -u.skip, u.step, u.s));
+    let v_step = i32(first_multiple(-u.skip, -u.skip, u.step, u.s) + 1u);
+    let v_shift = -u.skip * v_step / u.step;
+    let v_count = (u.s - u32(v_first) + u32(v_step) - 1u) / u32(v_step);
     let j_start = (j_phase + u.edge + -u.skip * v_first) / u.step;
     let column = lane & 7u;
     let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
@@ -831,7 +831,7 @@ fn phased(
     if (0u < u.o * v_count) {
         a_0_v = a_term_0 % v_count;
         a_0_f = a_term_0 / v_count;
-        let a_0_from = min(a_0_f, u.o - 1u) * u.c * u.s + a_0_v * u32(v_apart);
+        let a_0_from = min(a_0_f, u.o - 1u) * u.c * u.s + a_0_v * u32(v_step);
         a_load_0 = vec4f(k[a_0_from_0 + a_0_from], k[a_0_from_1 + a_0_from], k[a_0_from_2 + a_0_from], k[a_0_from_3 + a_0_from]);
         a_load_1 = vec4f(k[a_1_from_0 + a_0_from], k[a_1_from_1 + a_0_from], k[a_1_from_2 + a_0_from], k[a_1_from_3 + a_0_from]);
         a_load_2 = vec4f(k[a_2_from_0 + a_0_from], k[a_2_from_1 + a_0_from], k[a_2_from_2 + a_0_from], k[a_2_from_3 + a_0_from]);
@@ -841,9 +841,9 @@ fn phased(
         b_1_v = b_term_1 % v_count;
         b_1_f = b_term_1 / v_count;
         let b_0_from = min(b_0_f, u.o - 1u) * u.p;
-        let b_0_p = b_0_v * u32(v_moved);
+        let b_0_p = b_0_v * u32(v_shift);
         let b_1_from = min(b_1_f, u.o - 1u) * u.p;
-        let b_1_p = b_1_v * u32(v_moved);
+        let b_1_p = b_1_v * u32(v_shift);
         b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_p_0 + b_0_p), b_element(b_0_from_1 + b_0_from, b_0_p_1 + b_0_p), b_element(b_0_from_2 + b_0_from, b_0_p_2 + b_0_p), b_element(b_0_from_3 + b_0_from, b_0_p_3 + b_0_p));
         b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_p_0 + b_1_p), b_element(b_0_from_1 + b_1_from, b_0_p_1 + b_1_p), b_element(b_0_from_2 + b_1_from, b_0_p_2 + b_1_p), b_element(b_0_from_3 + b_1_from, b_0_p_3 + b_1_p));
     }
@@ -870,7 +870,7 @@ fn phased(
             a_0_v = a_0_v - v_count;
             a_0_f += 1u;
         }
-        let a_0_from_ = min(a_0_f, u.o - 1u) * u.c * u.s + a_0_v * u32(v_apart);
+        let a_0_from_ = min(a_0_f, u.o - 1u) * u.c * u.s + a_0_v * u32(v_step);
         a_load_0 = vec4f(k[a_0_from_0 + a_0_from_], k[a_0_from_1 + a_0_from_], k[a_0_from_2 + a_0_from_], k[a_0_from_3 + a_0_from_]);
         a_load_1 = vec4f(k[a_1_from_0 + a_0_from_], k[a_1_from_1 + a_0_from_], k[a_1_from_2 + a_0_from_], k[a_1_from_3 + a_0_from_]);
         a_load_2 = vec4f(k[a_2_from_0 + a_0_from_], k[a_2_from_1 + a_0_from_], k[a_2_from_2 + a_0_from_], k[a_2_from_3 + a_0_from_]);
@@ -888,9 +888,9 @@ fn phased(
             b_1_f += 1u;
         }
         let b_0_from_ = min(b_0_f, u.o - 1u) * u.p;
-        let b_0_p_ = b_0_v * u32(v_moved);
+        let b_0_p_ = b_0_v * u32(v_shift);
         let b_1_from_ = min(b_1_f, u.o - 1u) * u.p;
-        let b_1_p_ = b_1_v * u32(v_moved);
+        let b_1_p_ = b_1_v * u32(v_shift);
         b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_p_0 + b_0_p_), b_element(b_0_from_1 + b_0_from_, b_0_p_1 + b_0_p_), b_element(b_0_from_2 + b_0_from_, b_0_p_2 + b_0_p_), b_element(b_0_from_3 + b_0_from_, b_0_p_3 + b_0_p_));
         b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_p_0 + b_1_p_), b_element(b_0_from_1 + b_1_from_, b_0_p_1 + b_1_p_), b_element(b_0_from_2 + b_1_from_, b_0_p_2 + b_1_p_), b_element(b_0_from_3 + b_1_from_, b_0_p_3 + b_1_p_));
         {  // term = 0

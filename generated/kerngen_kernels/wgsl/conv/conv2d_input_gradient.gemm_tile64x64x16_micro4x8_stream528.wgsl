@@ -44,9 +44,9 @@ fn finish(q: u32, column_: u32, n: u32, i: u32, j: u32, dx_sum: f32) {
     dx[((n * u.c + q) * u.h_len_length + i) * u.w_len_length + j] = dx_sum;
 }
 
-// 64 x 64 tiles, 4 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
+// For strides of 1, 64 x 64 tiles, 4 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(128)
-fn edge(
+fn undivided(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -505,10 +505,10 @@ fn edge(
     }
 }
 
-// The first place where `divisor` divides `begin + place * by`, or `length_`.
-fn first_divided(begin: i32, by: i32, divisor: i32, length_: u32) -> u32 {
+// The first place where `divisor` divides `first + place * by`, or `length_`.
+fn first_multiple(first: i32, by: i32, divisor: i32, length_: u32) -> u32 {
     for (var place = 0u; place < length_; place += 1u) {
-        let number = begin + i32(place) * by;
+        let number = first + i32(place) * by;
         if (number / divisor * divisor == number) {
             return place;
         }
@@ -518,20 +518,20 @@ fn first_divided(begin: i32, by: i32, divisor: i32, length_: u32) -> u32 {
 
 // What becomes of one total.
 fn finish_phased(q: u32, column_: u32, n: u32, i: u32, j: u32, i_phase: i32, j_phase: i32, dx_sum: f32) {
-    let i_count = (u.h_len_length + u.stride - 1u) / u.stride;
-    let j_count = (u.w_len_length + u.stride - 1u) / u.stride;
+    let i_count = (u.h_len_length + u32(u.step) - 1u) / u32(u.step);
+    let j_count = (u.w_len_length + u32(u.step) - 1u) / u32(u.step);
     if (q >= u.c || column_ >= u.b * i_count * j_count) {
         return;
     }
-    let i_place = i * u.stride + u32(i_phase);
-    let j_place = j * u.stride + u32(j_phase);
+    let i_place = i * u32(u.step) + u32(i_phase);
+    let j_place = j * u32(u.step) + u32(j_phase);
     if (i_place >= u.h_len_length || j_place >= u.w_len_length) {
         return;
     }
     dx[((n * u.c + q) * u.h_len_length + i_place) * u.w_len_length + j_place] = dx_sum;
 }
 
-// One workgroup per tile, 64 x 64 tiles, 4 x 8 sums per invocation.
+// One workgroup per tile of one phase of a stride, 64 x 64 tiles, 4 x 8 sums per invocation.
 @compute @workgroup_size(128)
 fn phased(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -540,26 +540,26 @@ fn phased(
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.c + 63u) >> 6u;
-    let tile_columns = (u.b * ((u.h_len_length + u.stride - 1u) / u.stride) * ((u.w_len_length + u.stride - 1u) / u.stride) + 63u) >> 6u;
-    if (group >= min(u.stride, u.h_len_length) * min(u.stride, u.w_len_length) * tile_rows * tile_columns) {
+    let tile_columns = (u.b * ((u.h_len_length + u32(u.step) - 1u) / u32(u.step)) * ((u.w_len_length + u32(u.step) - 1u) / u32(u.step)) + 63u) >> 6u;
+    if (group >= min(u32(u.step), u.h_len_length) * min(u32(u.step), u.w_len_length) * tile_rows * tile_columns) {
         return;
     }
     let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
     let phase = group / tile_columns / tile_rows;
-    let i_count = (u.h_len_length + u.stride - 1u) / u.stride;
-    let j_count = (u.w_len_length + u.stride - 1u) / u.stride;
-    let j_phase = i32(phase % min(u.stride, u.w_len_length));
-    let v_first = i32(first_divided(j_phase + u.edge, -u.skip, u.step, u.s));
-    let v_apart = i32(first_divided(-u.skip, -u.skip, u.step, u.s) + 1u);
-    let v_moved = -u.skip * v_apart / u.step;
-    let v_count = (u.s - u32(v_first) + u32(v_apart) - 1u) / u32(v_apart);
+    let i_count = (u.h_len_length + u32(u.step) - 1u) / u32(u.step);
+    let j_count = (u.w_len_length + u32(u.step) - 1u) / u32(u.step);
+    let j_phase = i32(phase % min(u32(u.step), u.w_len_length));
+    let v_first = i32(first_multiple(j_phase + u.edge, -u.skip, u.step, u.s));
+    let v_step = i32(first_multiple(-u.skip, -u.skip, u.step, u.s) + 1u);
+    let v_shift = -u.skip * v_step / u.step;
+    let v_count = (u.s - u32(v_first) + u32(v_step) - 1u) / u32(v_step);
     let j_start = (j_phase + u.edge + -u.skip * v_first) / u.step;
-    let i_phase = i32(phase / min(u.stride, u.w_len_length));
-    let u_first = i32(first_divided(i_phase + u.edge, -u.skip, u.step, u.r));
-    let u_apart = i32(first_divided(-u.skip, -u.skip, u.step, u.r) + 1u);
-    let u_moved = -u.skip * u_apart / u.step;
-    let u_count = (u.r - u32(u_first) + u32(u_apart) - 1u) / u32(u_apart);
+    let i_phase = i32(phase / min(u32(u.step), u.w_len_length));
+    let u_first = i32(first_multiple(i_phase + u.edge, -u.skip, u.step, u.r));
+    let u_step = i32(first_multiple(-u.skip, -u.skip, u.step, u.r) + 1u);
+    let u_shift = -u.skip * u_step / u.step;
+    let u_count = (u.r - u32(u_first) + u32(u_step) - 1u) / u32(u_step);
     let i_start = (i_phase + u.edge + -u.skip * u_first) / u.step;
     let column = lane & 7u;
     let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
@@ -663,7 +663,7 @@ fn phased(
         a_0_v = a_term_0 % v_count;
         a_0_u = a_term_0 / v_count % u_count;
         a_0_f = a_term_0 / v_count / u_count;
-        let a_0_from = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u * u32(u_apart)) * u.s + a_0_v * u32(v_apart);
+        let a_0_from = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u * u32(u_step)) * u.s + a_0_v * u32(v_step);
         a_load_0 = vec4f(k[a_0_from_0 + a_0_from], k[a_0_from_1 + a_0_from], k[a_0_from_2 + a_0_from], k[a_0_from_3 + a_0_from]);
         a_load_1 = vec4f(k[a_1_from_0 + a_0_from], k[a_1_from_1 + a_0_from], k[a_1_from_2 + a_0_from], k[a_1_from_3 + a_0_from]);
         b_0_v = b_term_0 % v_count;
@@ -673,11 +673,11 @@ fn phased(
         b_1_u = b_term_1 / v_count % u_count;
         b_1_f = b_term_1 / v_count / u_count;
         let b_0_from = min(b_0_f, u.o - 1u) * u.p * u.t;
-        let b_0_p = b_0_u * u32(u_moved);
-        let b_0_t = b_0_v * u32(v_moved);
+        let b_0_p = b_0_u * u32(u_shift);
+        let b_0_t = b_0_v * u32(v_shift);
         let b_1_from = min(b_1_f, u.o - 1u) * u.p * u.t;
-        let b_1_p = b_1_u * u32(u_moved);
-        let b_1_t = b_1_v * u32(v_moved);
+        let b_1_p = b_1_u * u32(u_shift);
+        let b_1_t = b_1_v * u32(v_shift);
         b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from, b_0_p_0 + b_0_p, b_0_t_0 + b_0_t), b_element(b_0_from_1 + b_0_from, b_0_p_1 + b_0_p, b_0_t_1 + b_0_t), b_element(b_0_from_2 + b_0_from, b_0_p_2 + b_0_p, b_0_t_2 + b_0_t), b_element(b_0_from_3 + b_0_from, b_0_p_3 + b_0_p, b_0_t_3 + b_0_t));
         b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from, b_0_p_0 + b_1_p, b_0_t_0 + b_1_t), b_element(b_0_from_1 + b_1_from, b_0_p_1 + b_1_p, b_0_t_1 + b_1_t), b_element(b_0_from_2 + b_1_from, b_0_p_2 + b_1_p, b_0_t_2 + b_1_t), b_element(b_0_from_3 + b_1_from, b_0_p_3 + b_1_p, b_0_t_3 + b_1_t));
     }
@@ -705,7 +705,7 @@ fn phased(
             a_0_u = a_0_u - u_count;
             a_0_f += 1u;
         }
-        let a_0_from_ = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u * u32(u_apart)) * u.s + a_0_v * u32(v_apart);
+        let a_0_from_ = (min(a_0_f, u.o - 1u) * u.c * u.r + a_0_u * u32(u_step)) * u.s + a_0_v * u32(v_step);
         a_load_0 = vec4f(k[a_0_from_0 + a_0_from_], k[a_0_from_1 + a_0_from_], k[a_0_from_2 + a_0_from_], k[a_0_from_3 + a_0_from_]);
         a_load_1 = vec4f(k[a_1_from_0 + a_0_from_], k[a_1_from_1 + a_0_from_], k[a_1_from_2 + a_0_from_], k[a_1_from_3 + a_0_from_]);
         b_0_f += b_0_step_f;
@@ -731,11 +731,11 @@ fn phased(
             b_1_f += 1u;
         }
         let b_0_from_ = min(b_0_f, u.o - 1u) * u.p * u.t;
-        let b_0_p_ = b_0_u * u32(u_moved);
-        let b_0_t_ = b_0_v * u32(v_moved);
+        let b_0_p_ = b_0_u * u32(u_shift);
+        let b_0_t_ = b_0_v * u32(v_shift);
         let b_1_from_ = min(b_1_f, u.o - 1u) * u.p * u.t;
-        let b_1_p_ = b_1_u * u32(u_moved);
-        let b_1_t_ = b_1_v * u32(v_moved);
+        let b_1_p_ = b_1_u * u32(u_shift);
+        let b_1_t_ = b_1_v * u32(v_shift);
         b_load_0 = vec4f(b_element(b_0_from_0 + b_0_from_, b_0_p_0 + b_0_p_, b_0_t_0 + b_0_t_), b_element(b_0_from_1 + b_0_from_, b_0_p_1 + b_0_p_, b_0_t_1 + b_0_t_), b_element(b_0_from_2 + b_0_from_, b_0_p_2 + b_0_p_, b_0_t_2 + b_0_t_), b_element(b_0_from_3 + b_0_from_, b_0_p_3 + b_0_p_, b_0_t_3 + b_0_t_));
         b_load_1 = vec4f(b_element(b_0_from_0 + b_1_from_, b_0_p_0 + b_1_p_, b_0_t_0 + b_1_t_), b_element(b_0_from_1 + b_1_from_, b_0_p_1 + b_1_p_, b_0_t_1 + b_1_t_), b_element(b_0_from_2 + b_1_from_, b_0_p_2 + b_1_p_, b_0_t_2 + b_1_t_), b_element(b_0_from_3 + b_1_from_, b_0_p_3 + b_1_p_, b_0_t_3 + b_1_t_));
         {  // term = 0
