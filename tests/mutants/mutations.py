@@ -232,11 +232,15 @@ def _material(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the children of a node that can matter."""
     if isinstance(node, ast.Raise):
         return  # the words of an error
+    reshapes = isinstance(node, ast.Call) and _name(node.func) == "reshape"
     for name, value in ast.iter_fields(node):
         several = isinstance(value, list)
         for child in cast("list[object]", value) if several else [value]:
-            if isinstance(child, ast.AST) and name not in _TYPES and not _idle(child):
-                yield child
+            if not isinstance(child, ast.AST) or name in _TYPES or _idle(child):
+                continue
+            if reshapes and isinstance(child, ast.UnaryOp):
+                continue  # Any negative length is the one that is left.
+            yield child
 
 
 def _idle(node: ast.AST) -> bool:

@@ -77,6 +77,11 @@ def test_a_module_is_changed_where_it_matters() -> None:
     ]
 
 
+def test_the_length_that_is_left_has_many_names() -> None:
+    mutants = mutants_of("kerngen/a/b.py", b"y = a.reshape(-1, 5)")
+    assert {change(mutant)[0] for mutant in mutants} == {"-1, 5", "5"}
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A tree of one module, and of one test of it."""
