@@ -195,7 +195,8 @@ class WindowReader:
         """
         s, buffer = self._builder, self._builder.buffer(read.tensor)
         # Words of the compiler and of the user may be the same: a space for each keeps them apart.
-        names, at, inside = [s.name("start", "address")], [], []
+        names = [s.name("start", "address")]
+        at, inside = list[t.Expr](), list[t.Expr]()
         for shown, axis in zip(_axis_names(read), read.axes, strict=True):
             if not axis.guarded:
                 at.append(t.ZERO)
