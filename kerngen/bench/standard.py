@@ -106,13 +106,13 @@ def _convolution(sizes: Sizes) -> int:
     have one kernel for each channel, and no dim `o`.
     """
     # A gradient has the result's lengths as dims, p and t.
-    high, wide = (sizes["p"], sizes["t"]) if "p" in sizes else result_lengths(sizes)
+    high, wide = (sizes["p"], sizes["t"]) if "p" in sizes else _result_lengths(sizes)
     r, s = (sizes[x] if x in sizes else sizes[f"{x}_len"] for x in "rs")
     channels = sizes["c"] * sizes.get("o", 1)
     return 2 * sizes["b"] * channels * r * s * high * wide
 
 
-def result_lengths(sizes: Sizes) -> tuple[int, int]:
+def _result_lengths(sizes: Sizes) -> tuple[int, int]:
     """Return the height and width of a convolution's result."""
     pad, stride, dilation = (sizes[name] for name in ("pad", "stride", "dilation"))
     high, wide = (
@@ -168,7 +168,7 @@ def _backwards(images: Iterable[tuple[int, ...]], names: str) -> tuple[Sizes, ..
     h, w, r, s = names.split()
     found: list[Sizes] = []
     for sizes in shapes(f"b c h w {_KERNELS}", *images):
-        p, t = result_lengths(sizes)
+        p, t = _result_lengths(sizes)
         lengths = {h: sizes["h"], w: sizes["w"], r: sizes["r"], s: sizes["s"]}
         others = {
             name: sizes[name] for name in ("b", "c", "o", "pad", "stride", "dilation")

@@ -72,7 +72,7 @@ SHORT_COLUMN: Final = 32
 MANY_RESULTS: Final = 16384
 """From this many results on, one invocation for each result keeps a device busy."""
 
-WIDE: Final = 4096
+MANY_COLUMNS: Final = 4096
 """From this many columns on, a convolution of few rows has tiles."""
 
 MANY_NEIGHBOURS: Final = 2**18
@@ -350,7 +350,7 @@ def _unless_tiles_fill(task: Task) -> Iterator[ScheduleChoice]:
     few_terms = compare("<", domain_size(found.over), SMALL.k // 2)
     few_rows = compare("<", domain_size(rows), SMALL.m // 4)
     if len(columns) > 1:
-        few_rows = all_of(few_rows, compare("<", domain_size(columns), WIDE))
+        few_rows = all_of(few_rows, compare("<", domain_size(columns), MANY_COLUMNS))
     few_columns = compare("<", domain_size(columns), SMALL.n // 4)
     empty = any_of(few_terms, few_rows, few_columns)
     for choice in _untiled(task):

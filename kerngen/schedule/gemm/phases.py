@@ -181,7 +181,7 @@ def _times(by: ir.Expr, value: ir.Expr) -> ir.Expr:
 def phases_of(task: Task) -> Phases | None:
     """Return the phases of a product's columns, or None if it has none.
 
-    Its right factor must divide places by scalars of the call, or by literals, and each such
+    Its right factor must divide places by integers of the call, or by literals, and each such
     place must have one index of the columns, with the factor 1, and one of the reduction.
     """
     found, _ = product_of(task)
@@ -218,7 +218,7 @@ def _phased_axes(
             continue
         outer = [index for index in axis.place.terms if index in columns]
         inner = [index for index in axis.place.terms if index in over]
-        step = maker.size(axis.divisor)
+        stride = maker.size(axis.divisor)
         # A divisor that only the generated module can compute is no size.
         known = not maker.computed
         if (
@@ -226,7 +226,7 @@ def _phased_axes(
             and len(outer) == len(inner) == 1
             and axis.place.coefficient(outer[0]) == 1
         ):
-            yield PhasedAxis(axis, outer[0], inner[0], step)
+            yield PhasedAxis(axis, outer[0], inner[0], stride)
 
 
 # The shader
@@ -244,12 +244,10 @@ def name_lengths(s: ShaderBuilder, phases: Phases) -> list[t.Stmt]:
 
     That is `let i_count = (u.h + u.stride - 1u) / u.stride`.
     """
+    strides = of_strides(s, phases)
     return [
-        t.Let(
-            _name_of(s.extent(axis.place.extent)),
-            to_wgsl(axis.length, s, of_strides(s, phases)),
-        )
-        for axis in phases.axes
+        t.Let(_name_of(s.extent(x.place.extent)), to_wgsl(x.length, s, strides))
+        for x in phases.axes
     ]
 
 
@@ -274,18 +272,19 @@ def locals_of(s: ShaderBuilder, phases: Phases) -> dict[str, Value]:
 def write_phase(s: ShaderBuilder, phases: Phases, number: t.Expr) -> Iterator[t.Stmt]:
     """Yield `let`s of the numbers of phase `number`, axis by axis, the last one first.
 
-    let i_phase = i32(phase % u.stride);
-    let u_first = i32(first_divided(i_phase + u.edge, -u.skip, u.step, u.r));
-    let u_apart = i32(first_divided(-u.skip, -u.skip, u.step, u.r) + 1u);
-    let u_moved = -u.skip * u_apart / u.step;
-    let u_count = (u.r - u32(u_first) + u32(u_apart) - 1u) / u32(u_apart);
-    let i_start = (i_phase + u.edge + -u.skip * u_first) / u.step;
+    let i_phase = i32(phase % min(u.stride, u.h));
+    let u_first = i32(first_multiple(i_phase + u.edge, -u.skip, u.stride, u.r));
+    let u_step = i32(first_multiple(-u.skip, -u.skip, u.stride, u.r) + 1u);
+    let u_shift = -u.skip * u_step / u.stride;
+    let u_count = (u.r - u32(u_first) + u32(u_step) - 1u) / u32(u_step);
+    let i_start = (i_phase + u.edge + -u.skip * u_first) / u.stride;
     """
+    values, strides = locals_of(s, phases), of_strides(s, phases)
     for place, axis in reversed([*enumerate(phases.axes)]):
-        many = to_wgsl(axis.phases, s, of_strides(s, phases))
+        many = to_wgsl(axis.phases, s, strides)
         own = number % many if place else number
         number = number // many
-        yield from _write_axis(s, axis, locals_of(s, phases), t.call("i32", own))
+        yield from _write_axis(s, axis, values, t.call("i32", own))
 
 
 def _write_axis(

@@ -54,6 +54,9 @@ class TileResult:
     """Builds the end of a product's shader.
 
     - `stores_vectors`: whether four neighbouring results are stored together
+    - `origin`: the first row and the first column of the tile
+    - `whole_tile`: with shares, whether the workgroup has all terms of the tile
+    - `slot`: where its partial sums go otherwise
     - `phases`: the phases of the columns, of which a tile has one
     """
 
@@ -61,6 +64,9 @@ class TileResult:
     tiling: Tiling
     registers: RegisterTile
     stores_vectors: bool
+    origin: tuple[t.Expr, t.Expr]
+    whole_tile: t.Expr
+    slot: t.Expr
     phases: Phases | None
 
     def __post_init__(self) -> None:
@@ -70,21 +76,9 @@ class TileResult:
         found, self.row = product_of(self.task)
         self.column = found.column
         self._joins = any(len(side) > 1 for side in self.sides)
-        self._origin: tuple[t.Expr, t.Expr] = t.ZERO, t.ZERO
-        self._whole_tile: t.Expr = t.ZERO
-        self._slot: t.Expr = t.ZERO
 
-    def write(
-        self,
-        batch: dict[Index, t.Expr],
-        origin: tuple[t.Expr, t.Expr],
-        whole_tile: t.Expr,
-        slot: t.Expr,
-    ) -> list[t.Stmt]:
+    def write(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
         """Pass every accumulator to the function `finish`, which does the stage's steps.
-
-        `origin` is the first row and column of the tile; with shares, `whole_tile` is whether
-        the workgroup has all of its terms, and `slot` where partial sums go otherwise.
 
         In the loop over tiles there is one call, in a loop over the accumulators, as
         SwiftShader takes minutes, and gigabytes, to compile many calls there.  A `switch`
@@ -99,7 +93,6 @@ class TileResult:
                 if (!whole) { parts[...] = total; }
             }
         """
-        self._origin, self._whole_tile, self._slot = origin, whole_tile, slot
         finish = self._declare_finish()
         if not self.tiling.stream:
             return self._finish_each(finish, batch)
@@ -148,24 +141,21 @@ class TileResult:
         Statements that name its columns are appended to `body`.
         """
         registers, total = self.registers, t.Ident(self.builder.fresh("total"))
-        row, vector = registers.tile_row_of(place[0]), registers.tile_vector_of(
-            place[1]
-        )
-        columns = [
-            self._column_place(body, j) for j in registers.tile_columns_of(place[1])
-        ]
-        kept = keep_total(self.builder, self.tiling, self._slot, (row, vector), total)
+        line, own = place
+        row, vector = registers.tile_row_of(line), registers.tile_vector_of(own)
+        columns = [self._column_place(body, x) for x in registers.tile_columns_of(own)]
+        kept = keep_total(self.builder, self.tiling, self.slot, (row, vector), total)
         calls = (*self._calls(finish, batch, row, columns, total),)
         return [
             t.Var(total.name, type=wgsl_type(registers.found.type, LANES)),
             t.Switch(total, number, (*registers.totals,)),
-            t.If(self._whole_tile, calls),
-            t.If(t.Unary("!", self._whole_tile), (kept,)),
+            t.If(self.whole_tile, calls),
+            t.If(t.Unary("!", self.whole_tile), (kept,)),
         ]
 
     def _column_place(self, body: list[t.Stmt], column: t.Expr) -> list[t.Expr]:
         """Return a column's arguments of `finish`: its place, and its indices if it has several."""
-        place = self._origin[1] + column
+        place = self.origin[1] + column
         columns = self._column_indices
         if len(columns) == 1:
             return [place]
@@ -194,7 +184,7 @@ class TileResult:
             [total] if self.stores_vectors else [t.Member(total, c) for c in COMPONENTS]
         )
         for column, part in zip(columns, each, strict=False):
-            at = self._origin[0] + row, column[0]
+            at = self.origin[0] + row, column[0]
             others = (*column[1:], *self._phase(), part)
             yield t.Evaluate(t.call(finish, *self._ordered(batch, at), *others))
 

@@ -347,13 +347,12 @@ class GemmShader:
             self.tiling,
             self.registers,
             self.access.stores_vectors,
+            (self.left.origin, self.right.origin),
+            self.whole_tile,
+            self.slot,
             self.phases,
         )
-        origin = self.left.origin, self.right.origin
-        self.body += [
-            t.Blank(),
-            *result.write(batch, origin, self.whole_tile, self.slot),
-        ]
+        self.body += [t.Blank(), *result.write(batch)]
 
     def _let(self, wanted: str, value: t.Expr) -> t.Ident:
         return self.tiles.let(wanted, value)

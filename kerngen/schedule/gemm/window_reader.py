@@ -201,8 +201,8 @@ class WindowReader:
             if not axis.guarded:
                 at.append(t.ZERO)
                 continue
-            own = isinstance(axis.extent, str) and shown == axis.extent
-            name = s.name(shown, "place" if own else "place by number")
+            space = "place" if shown == axis.extent else "place by number"
+            name = s.name(shown, space)
             names.append(name)
             place: t.Expr = t.Ident(name)
             if divided and axis.divisor is not None:
