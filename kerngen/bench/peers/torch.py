@@ -11,13 +11,15 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, TypeVar, cast, final
 
 from kerngen.bench.arguments import Sizes, rotations, row_starts
 from kerngen.bench.case import BenchCase
 from kerngen.bench.measure import Clock, Clocks, Launch, WallClock
 from kerngen.bench.peers.find import Peer
 from kerngen.bench.system_sizes import FEED_FORWARD, SORT, STEP, TOPK, step_lengths
+
+T = TypeVar("T")
 
 Twin: TypeAlias = Callable[[Any, list[Any]], Any]
 """A function of the module torch and its arguments."""
@@ -217,11 +219,9 @@ class Torch:
         if case.twin not in TWINS:
             return None
         axes, function = TWINS[case.twin]
-        kind = "gpu" if self._device == "cuda" else "software"
-        sets = [
-            [self._random(case.sizes, dims) for dims in axes.split()]
-            for _ in range(rotations(case.bytes, kind))
-        ]
+        sets = self._sets(
+            case, lambda: [self._random(case.sizes, dims) for dims in axes.split()]
+        )
         torch = self._torch
         if self._compiled:
             # PyTorch keeps few compiled forms of a function, and beyond them runs it eagerly.
@@ -238,14 +238,13 @@ class Torch:
     def _keyed(self, case: BenchCase) -> Launch:
         axes, name, function = KEYED[case.twin]
         torch, bins, n = self._torch, case.sizes[name], case.sizes["n"]
-        kind = "gpu" if self._device == "cuda" else "software"
-        sets = [
-            (
+        sets = self._sets(
+            case,
+            lambda: (
                 [self._random(case.sizes, dims) for dims in axes.split()],
                 torch.randint(bins, (n,), device=self._device),
-            )
-            for _ in range(rotations(case.bytes, kind))
-        ]
+            ),
+        )
 
         def launch(turn: int) -> object:
             terms, keys = sets[turn % len(sets)]
@@ -256,11 +255,9 @@ class Torch:
 
     def _convolved(self, case: BenchCase) -> Launch:
         axes, function = CONVOLVED[case.twin]
-        kind = "gpu" if self._device == "cuda" else "software"
-        sets = [
-            [self._random(case.sizes, dims.split()) for dims in axes]
-            for _ in range(rotations(case.bytes, kind))
-        ]
+        sets = self._sets(
+            case, lambda: [self._random(case.sizes, dims.split()) for dims in axes]
+        )
 
         def launch(turn: int) -> object:
             result: object = function(self._torch, sets[turn % len(sets)], case.sizes)
@@ -270,7 +267,6 @@ class Torch:
 
     def _backward(self, case: BenchCase) -> Launch:
         torch, is_causal = self._torch, BACKWARD[case.twin]
-        kind = "gpu" if self._device == "cuda" else "software"
 
         # The forward pass runs here, once; a launch computes the gradients alone.
         def made() -> tuple[Any, list[Any], Any]:
@@ -279,7 +275,7 @@ class Torch:
             y = _attention(torch, x, is_causal=is_causal)
             return y, x, torch.rand_like(y)
 
-        sets = [made() for _ in range(rotations(case.bytes, kind))]
+        sets = self._sets(case, made)
 
         def launch(turn: int) -> object:
             y, x, dy = sets[turn % len(sets)]
@@ -287,6 +283,11 @@ class Torch:
             return result
 
         return launch
+
+    def _sets(self, case: BenchCase, made: Callable[[], T]) -> list[T]:
+        """Return the sets of arguments that launches rotate, as many as for a context."""
+        kind = "gpu" if self._device == "cuda" else "software"
+        return [made() for _ in range(rotations(case.bytes, kind))]
 
     def _random(self, sizes: Sizes, dims: Iterable[str]) -> Any:
         shape = [sizes[dim] for dim in dims]
