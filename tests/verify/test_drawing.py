@@ -226,6 +226,12 @@ def test_candidates_are_ever_less_like_what_was_drawn(
     assert {each["m"] for each in random} >= {0, 1, 2, 3, 5}
     assert any(each["n"] == 8 for each in random)
     assert all(each["m"] <= 64 * 8 for each in random)
+    lags = {
+        dict(each)["lag"]
+        for each in fitting(known["lagged"]).candidates((("lag", 9), ("n", 20)))
+    }
+    assert lags >= {0, 1, 2, 3, 9}
+    assert all(isinstance(lag, int) for lag in lags)
 
 
 # Calls

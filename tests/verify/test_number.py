@@ -370,11 +370,16 @@ def test_a_first_best_place_is_known_if_no_other_may_be_better() -> None:
     assert place([3, 2.9, 3.1], [0, 0.06, 0], least=True) == 1
     assert place([3, 2.9, 3.1], 0.06, least=True) is None
     assert place([3, np.nan, 0], [0, INF, 0]) is None
+    assert place([np.nan, 1, 0], [INF, 0, 0]) is None
+    assert number.first_best(n([np.nan], INF), number.known([True]), least=True).unsure
     assert place([3, 1, 0], [0, INF, 0]) is None
 
 
 def test_terms_that_do_not_count_are_no_best_ones() -> None:
     terms = n([5, 3, 2], [1, 0, 0])
+    found = number.first_best(terms, number.known([False, True, True]), least=False)
+    assert (int(found.value), bool(found.unsure)) == (1, False)
+    terms.value[0] = np.nan
     found = number.first_best(terms, number.known([False, True, True]), least=False)
     assert (int(found.value), bool(found.unsure)) == (1, False)
     nothing = number.first_best(terms, number.known([False] * 3), least=False)

@@ -124,6 +124,14 @@ def test_what_rough_vectors_may_give_is_in_the_bound(name: str) -> None:
     assert (found.error <= 40 * worst + 1e-3)[known].all()
 
 
+def test_a_unit_vector_may_be_a_product_with_the_reciprocal_of_the_length() -> None:
+    """`x * inverseSqrt(dot(x, x))`: 2 ulps of the root, and of each product 1/2."""
+    unit_, length_ = (of_geometry(f, [n(A)], VEC3) for f in ("normalize", "length"))
+    quotient = number.divide(n(A), length_.map(lambda part: part[:, None]))
+    room = unit_.error - quotient.error
+    np.testing.assert_allclose(room, 4 * U * unit_.value, rtol=1e-3)
+
+
 def test_a_determinant_may_be_off_by_its_largest_product() -> None:
     found = of_geometry("determinant", [n(100 * np.eye(3))], MAT23)
     assert found.value == 1e6

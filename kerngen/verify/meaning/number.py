@@ -440,7 +440,7 @@ def first_best(
         values 1, 3, 3, errors 0.1    place 1, unknown: the last may be greater
     """
     value, counts = terms.value.astype(np.float64), np.asarray(holds.value)
-    value = np.where(np.isnan(value), 0.0, -value if least else value)
+    value = -value if least else value
     with np.errstate(invalid="ignore"):
         low, high = value - terms.error, value + terms.error
     # The first best term by values; it is safe if each other term is lower even at the
@@ -451,7 +451,7 @@ def first_best(
     number = np.arange(len(value)).reshape(-1, *(1 for _ in best.shape))
     own = np.where(number == place, low, -np.inf).max(0, initial=-np.inf)
     safe = (high < own) | ((high == own) & (number > place)) | (number == place)
-    unsure = (counts & ~safe).any(0) | np.isnan(low).any(0) | holds.unsure.any(0)
+    unsure = (counts & (~safe | np.isnan(low))).any(0) | holds.unsure.any(0)
     return unsure_where(np.where(is_best.any(0), place, -1), unsure)
 
 
