@@ -27,6 +27,7 @@ from kerngen.schedule.flash.tile_pass import (
     KeyPass,
     TileProduct,
     in_vectors,
+    keys_in_vectors,
     values_in_vectors,
     weighted_values,
 )
@@ -46,13 +47,18 @@ _OF_ROW: Final = {"row_top": "f32", "row_total": "f32"}
 """The numbers of a row that the last stage's function takes, with their types."""
 
 
+def has_whole_keys(found: Attention) -> bool:
+    """Return whether attention in whole vectors needs whole vectors of keys, too."""
+    return keys_in_vectors((found.product,), ((found.value, found.column),), found.key)
+
+
 def wide_tensors(found: Attention) -> set[str]:
     """Return the names of the tensors that are read or written as vectors of four."""
-    return (
-        in_vectors((found.product,), found.row, found.key)
-        | values_in_vectors(found.value, found.key, found.column, found.finish)
-        | tensors_in_runs((found.score,), found.key)
-    )
+    names = in_vectors((found.product,), found.row, found.key)
+    names |= values_in_vectors(found.value, found.key, found.column, found.finish)
+    if has_whole_keys(found):
+        names |= tensors_in_runs((found.score,), found.key)
+    return names
 
 
 @final
@@ -65,7 +71,13 @@ class FlashShader(KeyPass):
         """Declare the tiles, and name the running numbers of each row."""
         ends = found.row, found.key
         super().__init__(
-            task, tiling, ends, found.batch, wide_tensors(found), whole=whole
+            task,
+            tiling,
+            ends,
+            found.batch,
+            wide_tensors(found),
+            whole=whole,
+            whole_keys=has_whole_keys(found),
         )
         self.found = found
         self.wide = whole and found.finish.domain[-1] == found.column
@@ -147,18 +159,20 @@ class FlashShader(KeyPass):
 
     def _score(self) -> list[t.Stmt]:
         """Turn products into scores, each by the function `score`."""
-        many = "four neighbouring keys" if self.whole else "a key"
-        name = self.declare_function(
+        functions, tile = self.functions, self.scores
+        score = functions.declare(
             "score",
             self.found.score,
             {DOT: "product"},
-            infinity(self.builder, negative=True),
-            f"The score of {many}, by its product; beyond the last key there is none.",
+            "The score of a key, or of four neighbouring ones, by its product.",
         )
-        return [
-            t.Assign(product, self.applied(name, i, columns, (product,)))
-            for i, columns, product in self.scores.results()
+        scored = [
+            t.Assign(product, functions.apply(score, tile, number, (product,)))
+            for number, (_, _, product) in enumerate(tile.results())
         ]
+        rows = [tile.row_of(r) for r in range(self.rows.micro_m)]
+        beyond = infinity(self.builder, negative=True)
+        return [*functions.loads, *scored, functions.masked(tile, [(rows, beyond)])]
 
     # The result
 

@@ -87,7 +87,9 @@ class StoredSumShader(KeyPass):
         wide = values_in_vectors(self.sum.value, tiles.key, column, self.sum.finish)
         ends = row, column
         wide.add(chunks.name)
-        super().__init__(task, tiling, ends, tiles.batch, wide, whole=whole)
+        super().__init__(
+            task, tiling, ends, tiles.batch, wide, whole=whole, whole_keys=True
+        )
         self.builder.set_length(_QUERIES, to_wgsl(chunks.queries, self.builder))
         self.builder.set_length(_KEYS, to_wgsl(chunks.lines, self.builder))
         self.builder.set_length(_HEADS, to_wgsl(chunks.heads, self.builder))

@@ -28,11 +28,12 @@ from kerngen.schedule.flash.attention_sums import (
 from kerngen.schedule.flash.chunks import Chunks, chunks_of
 from kerngen.schedule.flash.few_queries import FlashRows
 from kerngen.schedule.flash.parts_join import PartsJoin
-from kerngen.schedule.flash.shader import FlashShader, wide_tensors
+from kerngen.schedule.flash.shader import FlashShader, has_whole_keys, wide_tensors
 from kerngen.schedule.flash.stored_sum import StoredSumShader, counting_shader
 from kerngen.schedule.flash.sums import (
     NumbersShader,
     SumShader,
+    sums_have_whole_keys,
     wide_in_numbers,
     wide_in_pass,
 )
@@ -141,7 +142,9 @@ def _sums(task: Task, found: AttentionSums, tiling: FlashTiling) -> Iterator[Var
         counted = host.add(chunks.counter, VECTOR)
         scratch = (Scratch(chunks.numbers.name, counted), chunks.scratch)
     for whole, name in ((True, "aligned"), (False, "edge")):
-        when = _whole_sums(found, tiling) if whole else host.ALWAYS
+        when: host.Guard = host.ALWAYS
+        if whole:
+            when = _whole_sums(found, tiling, in_chunks=chunks is not None)
         if when != host.NEVER:
             shaders = (*_sum_shaders(task, found, tiling, chunks, whole=whole),)
             yield Variant(name, when, shaders, scratch, again, repeated=3)
@@ -230,20 +233,34 @@ def _whole(found: Attention, tiling: FlashTiling) -> host.Guard:
         wide_tensors(found),
         found.tensors,
         tiling,
+        whole_keys=has_whole_keys(found),
     )
 
 
-def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> host.Guard:
-    """Return the condition of `_whole` for all passes of gradients."""
+def _whole_sums(
+    found: AttentionSums, tiling: FlashTiling, *, in_chunks: bool
+) -> host.Guard:
+    """Return the condition of `_whole` for all passes of gradients.
+
+    Stored gradients of scores are read and written in vectors: `in_chunks`, keys are whole.
+    """
     guards: list[host.Guard] = []
     if isinstance(found.statistics, Statistics):
         first = found.statistics
-        names = wide_in_numbers(first)
-        guards.append(_whole_pass(first.tiles, (), names, first.tensors, tiling))
+        keys = sums_have_whole_keys(first.tiles)
+        names = wide_in_numbers(first, whole_keys=keys)
+        guard = _whole_pass(
+            first.tiles, (), names, first.tensors, tiling, whole_keys=keys
+        )
+        guards.append(guard)
     for each in found.passes:
         columns = tuple(x.column for x in each.sums)
-        names = wide_in_pass(each)
-        guards.append(_whole_pass(each.tiles, columns, names, each.tensors, tiling))
+        keys = in_chunks or sums_have_whole_keys(each.tiles, each.sums)
+        names = wide_in_pass(each, whole_keys=keys)
+        guard = _whole_pass(
+            each.tiles, columns, names, each.tensors, tiling, whole_keys=keys
+        )
+        guards.append(guard)
     return host.all_of(*guards)
 
 
@@ -253,15 +270,20 @@ def _whole_pass(
     names: AbstractSet[str],
     tensors: Iterable[Tensor],
     tiling: FlashTiling,
+    *,
+    whole_keys: bool,
 ) -> host.Guard:
     """Return the condition of `_whole` for a pass over tiles, with these columns of values.
 
     It binds `tensors`, those of `names` as vectors of four.
     """
     key = extent_size(tiles.key.extent)
-    sides: list[Extent] = [tiles.key.extent, *(x.extent for x in columns)]
+    sides: list[Extent] = [x.extent for x in columns]
     guards: list[host.Guard] = []
-    # Whole turns of each product's terms, and of the keys; whole vectors everywhere.
+    if whole_keys:
+        sides.append(tiles.key.extent)
+        guards.append(host.divides(tiling.weights, key))
+    # Whole turns of each product's terms; whole vectors everywhere.
     for product in tiles.products:
         if len(product.over) > 1:
             return host.NEVER
@@ -273,7 +295,6 @@ def _whole_pass(
     last = [tensor.extents[-1] for tensor in ordered if tensor.name in names]
     return host.all_of(
         *guards,
-        host.divides(tiling.weights, key),
         all_divisible((*sides, *last), VECTOR),
         host.compare(">", key, 0),
     )

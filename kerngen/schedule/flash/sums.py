@@ -17,7 +17,7 @@ them with values.  The pass for dk and dv has keys as its rows, and goes over th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -41,10 +41,12 @@ from kerngen.schedule.flash.key_bounds import KeyBounds, mask_of
 from kerngen.schedule.flash.online import OnlineRows
 from kerngen.schedule.flash.row_numbers import stores, weighted_sum
 from kerngen.schedule.flash.scale import row_values, share, sum_values
+from kerngen.schedule.flash.tile_functions import TileFunction
 from kerngen.schedule.flash.tile_pass import (
     KeyPass,
     TileProduct,
     in_vectors,
+    keys_in_vectors,
     values_in_vectors,
     weighted_values,
 )
@@ -61,24 +63,32 @@ from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
-_BEYOND: Final = "beyond the last key there is none."
-"""The end of comments in WGSL, above functions of products."""
+_ZERO: Final = t.Literal("0.0")
 
 
-def wide_in_numbers(found: Statistics) -> set[str]:
+def sums_have_whole_keys(tiles: AttentionTiles, sums: Sequence[TileSum] = ()) -> bool:
+    """Return whether a pass in whole vectors needs whole vectors of keys, too."""
+    values = [(each.value, each.column) for each in sums]
+    return keys_in_vectors(tiles.products, values, tiles.key)
+
+
+def wide_in_numbers(found: Statistics, *, whole_keys: bool) -> set[str]:
     """Return the names of the tensors that the pass for statistics reads in vectors."""
     tiles = found.tiles
     names = in_vectors(tiles.products, tiles.row, tiles.key)
-    return names | tensors_in_runs((found.score, *found.factors), tiles.key)
+    if whole_keys:
+        names |= tensors_in_runs((found.score, *found.factors), tiles.key)
+    return names
 
 
-def wide_in_pass(found: SumPass) -> set[str]:
+def wide_in_pass(found: SumPass, *, whole_keys: bool) -> set[str]:
     """Return the names of the tensors that a pass of sums accesses as vectors of four."""
     tiles = found.tiles
     names = in_vectors(tiles.products, tiles.row, tiles.key)
     for each in found.sums:
         names |= values_in_vectors(each.value, tiles.key, each.column, each.finish)
-        names |= tensors_in_runs((each.weight,), tiles.key)
+        if whole_keys:
+            names |= tensors_in_runs((each.weight,), tiles.key)
     return names
 
 
@@ -93,10 +103,18 @@ class _Remade(KeyPass):
         wide: set[str],
         *,
         whole: bool,
+        whole_keys: bool,
     ) -> None:
         """Declare the products."""
-        ends = tiles.row, tiles.key
-        super().__init__(task, tiling, ends, tiles.batch, wide, whole=whole)
+        super().__init__(
+            task,
+            tiling,
+            (tiles.row, tiles.key),
+            tiles.batch,
+            wide,
+            whole=whole,
+            whole_keys=whole_keys,
+        )
         self.products = [self._product(found) for found in tiles.products]
 
     def _product(self, found: Contraction) -> TileProduct:
@@ -104,10 +122,10 @@ class _Remade(KeyPass):
         sums = RegisterTile(self.builder, self.rows, found, query, keys, "product")
         return TileProduct(found, query, keys, sums)
 
-    def function(self, wanted: str, value: Expr, beyond: t.Expr, about: str) -> str:
-        """Declare a WGSL function of a row's products with a key, or four; return its name."""
+    def function(self, wanted: str, value: Expr, about: str) -> TileFunction:
+        """Declare a WGSL function of a row's products with four keys."""
         names = {product(n): f"product_{n}" for n in range(len(self.products))}
-        return self.declare_function(wanted, value, names, beyond, about)
+        return self.functions.declare(wanted, value, names, about)
 
     def put(self) -> list[t.Stmt]:
         """Return `let`s of this invocation's column and row, which all register tiles share."""
@@ -145,31 +163,30 @@ class _Remade(KeyPass):
         return [sums.row_of(r) for r in range(self.rows.micro_m)]
 
     def applied_to_all(
-        self, first: str, others: list[str]
+        self, first: TileFunction, others: list[TileFunction], beyond: t.Expr = _ZERO
     ) -> tuple[list[t.Stmt], list[list[list[t.Ident]]]]:
         """Return statements that apply WGSL functions to the products of every row and key.
 
         The value of the function `first` overwrites the first product, so that it takes no
-        further registers.  The second result has for each of the `others` the variables of its
-        values.
+        further registers; for keys past the last one it is `beyond`.  The second result has for
+        each of the `others` the variables of its values, which are 0 there.
         """
+        functions, tile = self.functions, self.products[0].sums
         body = list[t.Stmt]()
         values = [[list[t.Ident]() for _ in self.tile_rows()] for _ in others]
-        across = len(self.tile_rows()[0])
-        for number, each in enumerate(zip(*self._results(), strict=True)):
-            r, v = divmod(number, across)
-            i, columns, total = each[0]
+        totals = (each.sums.results() for each in self.products)
+        for number, each in enumerate(zip(*totals, strict=True)):
+            r, v = divmod(number, tile.vectors)
             products = [found for _, _, found in each]
-            for rows, name in zip(values, others, strict=True):
-                value = t.Ident(self.builder.fresh(f"{name}_{r}_{v}"))
-                applied = self.applied(name, i, columns, products)
-                body.append(t.Let(value.name, applied))
+            for rows, other in zip(values, others, strict=True):
+                value = t.Ident(self.builder.fresh(f"{other.name}_{r}_{v}"))
+                applied = functions.apply(other, tile, number, products)
+                body.append(t.Var(value.name, applied))
                 rows[r].append(value)
-            body.append(t.Assign(total, self.applied(first, i, columns, products)))
-        return body, values
-
-    def _results(self) -> Iterator[Iterator[tuple[t.Expr, list[t.Expr], t.Ident]]]:
-        return (each.sums.results() for each in self.products)
+            applied = functions.apply(first, tile, number, products)
+            body.append(t.Assign(products[0], applied))
+        masked = [(self.tile_rows(), beyond), *((rows, _ZERO) for rows in values)]
+        return [*functions.loads, *body, functions.masked(tile, masked)], values
 
     def over_keys(self, body: list[t.Stmt]) -> t.Stmt:
         """Return the loop over the workgroup's keys around `body`."""
@@ -222,8 +239,9 @@ class NumbersShader(_Remade):
         """Declare the tiles."""
         self.found = found
         self.numbers = numbers
-        wide = wide_in_numbers(self.found)
-        super().__init__(task, self.found.tiles, tiling, wide, whole=whole)
+        keys, tiles = sums_have_whole_keys(found.tiles), found.tiles
+        wide = wide_in_numbers(found, whole_keys=keys)
+        super().__init__(task, tiles, tiling, wide, whole=whole, whole_keys=keys)
         s = self.builder
         s.scratch(self.numbers.name, Scalar.F32, written=True)
         self.weights = Weights(s, self.rows, tiling.weights, self.key_index)
@@ -237,14 +255,13 @@ class NumbersShader(_Remade):
         part = self.let("share", share(s, self.key_index.extent))
         self.body += [t.Blank(), *self.put(), *self.declare_rows()]
         self.body += self.online.declare()
-        lowest = infinity(s, negative=True)
-        score = self.function("score", found.score, lowest, f"A score; {_BEYOND}")
-        about = f"What a weight is multiplied with; {_BEYOND}"
+        score = self.function("score", found.score, "A score.")
         others = [
-            self.function("factor", each, t.Literal("0.0"), about)
+            self.function("factor", each, "What a weight is multiplied with.")
             for each in found.factors
         ]
-        applied, factors = self.applied_to_all(score, others)
+        lowest = infinity(s, negative=True)
+        applied, factors = self.applied_to_all(score, others, lowest)
         taken = self.online.take(self.tile_rows(), part, factors=factors)
         turn = [*self.multiplied(), *applied, t.Blank(), *taken]
         self.body += [t.Blank(), self.over_keys(turn), t.Blank()]
@@ -313,8 +330,12 @@ class SumShader(_Remade):
     ) -> None:
         """Declare the tiles; with chunks, the pass stores them."""
         self.found = found
-        wide = wide_in_pass(found) | ({chunks.name} if chunks else set[str]())
-        super().__init__(task, found.tiles, tiling, wide, whole=whole)
+        tiles = found.tiles
+        keys = chunks is not None or sums_have_whole_keys(tiles, found.sums)
+        wide = wide_in_pass(found, whole_keys=keys)
+        if chunks:
+            wide.add(chunks.name)
+        super().__init__(task, tiles, tiling, wide, whole=whole, whole_keys=keys)
         if chunks:
             self.chunks = ChunkPlace.of(self.builder, chunks, written=True)
         self.outer = found.outer
@@ -370,9 +391,7 @@ class SumShader(_Remade):
         counters = {index: t.Ident(s.name(index.name)) for index in self.outer}
         self.at |= counters
         first, *others = (
-            self.function(
-                "weight", each.found.weight, t.Literal("0.0"), f"A weight; {_BEYOND}"
-            )
+            self.function("weight", each.found.weight, "A weight.")
             for each in self.parts
         )
         body: list[t.Stmt] = self.declare_rows()
@@ -384,7 +403,7 @@ class SumShader(_Remade):
             body = [t.count_up(counter.name, 0, s.extent(index.extent), 1, *body)]
         return body
 
-    def _turn(self, first: str, others: list[str]) -> list[t.Stmt]:
+    def _turn(self, first: TileFunction, others: list[TileFunction]) -> list[t.Stmt]:
         """Compute the tiles of some keys, and add their weights times the values.
 
         The sums take the tile of weights in workgroup memory one after the other.

@@ -27,12 +27,13 @@ from kerngen.plan.size import Size, ceil_div, lift, maximum
 from kerngen.schedule.contraction import LEFT, RIGHT, Contraction, tile_axis
 from kerngen.schedule.flash.chunk_place import ChunkPlace
 from kerngen.schedule.flash.key_bounds import KeyBounds
+from kerngen.schedule.flash.tile_functions import TileFunctions
 from kerngen.schedule.flash.tiling import FlashTiling
 from kerngen.schedule.flash.weights import Weights
 from kerngen.schedule.gemm.operand import Operand
 from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
-from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.linear_bounds import later_rows_have_more
 from kerngen.schedule.lowering.steps import tensors_in_runs, vector_tensors, write_steps
@@ -63,6 +64,23 @@ def in_vectors(products: Sequence[Contraction], row: Index, key: Index) -> set[s
     return names
 
 
+def keys_in_vectors(
+    products: Sequence[Contraction],
+    values: Sequence[tuple[Expr, Index]],
+    key: Index,
+) -> bool:
+    """Return whether keys are read in vectors of four, so that there must be whole vectors.
+
+    `values` have their columns.  As a rule memory runs along the terms and the columns:
+
+        k[j, p], v[j, c]    vectors of terms and of columns: any number of keys
+        k[p, j]             vectors of four keys
+    """
+    of_products = (tile_axis(each.right, each.last, key) for each in products)
+    of_values = (tile_axis(value, key, column) for value, column in values)
+    return key in {*of_products, *of_values}
+
+
 def values_in_vectors(
     value: Expr, key: Index, column: Index, finish: Stage
 ) -> set[str]:
@@ -90,6 +108,8 @@ class KeyPass:
     - `row_index`, `key_index`: the indices of a tile of products
     - `batch`: the other indices of the result; each of their values has keys of its own
     - `outer`: indices that are summed over, in loops around the loop over the keys
+    - `whole_keys`: whether keys are read in vectors of four too, and come in whole turns of
+      `add_values`; else there may be any number of them
     - `begin`, `end`: the range of keys of the workgroup; `bounded`: whether a mask bounds it
     - `chunks`: the place in a chunk, where gradients of scores are stored in chunks
     - `result_row`, `first_row`: the index of the result's rows, and the tile's first row
@@ -104,6 +124,7 @@ class KeyPass:
         wide: set[str],
         *,
         whole: bool,
+        whole_keys: bool,
     ) -> None:
         """Begin a shader of a row and a key index; `wide` are bound as vectors."""
         self.task = task
@@ -112,6 +133,7 @@ class KeyPass:
         self.batch = batch
         self.outer: tuple[Index, ...] = ()
         self.whole = whole
+        self.whole_keys = whole and whole_keys
         self.rows = tiling.scores
         self.builder = ShaderBuilder(task, dict.fromkeys(wide, LANES) if whole else {})
         self.body: list[t.Stmt] = []
@@ -124,6 +146,7 @@ class KeyPass:
         self.chunks: ChunkPlace | None = None
         self.result_row = self.row_index
         self.first_row: t.Expr = t.ZERO
+        self.functions = TileFunctions(self)
         self._shared_tiles: dict[tuple[str, str], t.Expr] = {}
 
     def name_places(self) -> None:
@@ -159,6 +182,7 @@ class KeyPass:
             tiling,
             self.whole,
             tiles=self._shared_tiles,
+            clamps=self.whole and not self.whole_keys and over == (self.key_index,),
         )
 
     def operands(self, found: Contraction) -> tuple[Operand, Operand]:
@@ -292,77 +316,6 @@ class KeyPass:
         named = t.Let(left.name, t.Binary("-", end, first))
         return [t.If(first + terms > end, (named, *cleared)), *stores]
 
-    # Functions of products
-
-    def declare_function(
-        self,
-        wanted: str,
-        value: Expr,
-        products: Mapping[LocalValue, str],
-        beyond: t.Expr,
-        about: str,
-    ) -> str:
-        """Declare a WGSL function of a row's products with one key or four; return its name.
-
-        It returns `value`, such as `u.scale * product` for attention, in which the `products`
-        are local values; for a key past the last one `beyond`.  `about` is its comment.
-        """
-        s = self.builder
-        lanes = LANES if self.whole else 1
-        type_ = wgsl_type(Scalar.F32, lanes)
-        name = s.fresh(wanted)
-        given = {local: t.Ident(s.fresh(called)) for local, called in products.items()}
-        indices = (*self.batch, *self.outer, self.row_index, self.key_index)
-        named = {index: t.Ident(s.name(index.name)) for index in indices}
-        if self.whole:
-            beyond = t.call(type_, beyond)
-        key, row = named[self.key_index], t.Ident(s.fresh("nearest_row"))
-        last = t.Binary("-", s.extent(self.row_index.extent), t.ONE)
-        body: list[t.Stmt] = [
-            t.If(key >= s.extent(self.key_index.extent), (t.Return(beyond),)),
-            t.Let(row.name, t.call("min", named[self.row_index], last)),
-        ]
-        at: dict[Index, t.Expr] = {**named, self.row_index: row}
-        vector = self.key_index if self.whole else None
-        lowerer = Lowerer(s, at, body, vector=vector, label=name)
-        for local, ident in given.items():
-            lowerer.locals[local.name] = Value(ident, wide=self.whole)
-        lowered = lowerer.lower(value)
-        result = lowerer.widen(lowered, Scalar.F32) if self.whole else lowered.expr
-        body.append(t.Return(result))
-        inputs = (
-            *((x.name, "u32") for x in named.values()),
-            *((x.name, type_) for x in given.values()),
-        )
-        function = wgsl.Function(name, inputs, type_, tuple(body), about)
-        s.declare(f"function {name}", function)
-        return name
-
-    def applied(
-        self,
-        name: str,
-        i: t.Expr,
-        columns: Sequence[t.Expr],
-        products: Sequence[t.Ident],
-    ) -> t.Expr:
-        """Return the value of function `name` for a row and four keys, as a vec4f.
-
-        Row `i` and the `columns` are places in the tile; `products` are further arguments.
-        """
-        places = [self.at[index] for index in (*self.batch, *self.outer)]
-        row = self.tile_row + i
-        keys = [self.first + j for j in columns]
-        if self.whole:
-            return t.call(name, *places, row, keys[0], *products)
-        parts = zip(keys, COMPONENTS, strict=True)
-        return t.Call(
-            "vec4f",
-            tuple(
-                t.call(name, *places, row, j, *(t.Member(x, c) for x in products))
-                for j, c in parts
-            ),
-        )
-
     # Rows
 
     def across(self, kind: str, vectors: Sequence[t.Ident]) -> t.Expr:
@@ -448,10 +401,10 @@ class KeyPass:
         s, count = self.builder, self.tiling.weights
         extent = s.extent(self.key_index.extent)
         next_: t.Expr = key + count
-        if self.whole:
+        if self.whole_keys:
             next_ = t.call("min", next_, t.Binary("-", extent, t.u32(count)))
         # Behind the last key that counts may be anything: it has no weight.
-        clears = self.bounded if self.whole else True
+        clears = self.bounded if self.whole_keys else True
         clears = clears and not values.turns_over
         return [
             *self._staged((values,), key, self.end, count, clears=clears),

@@ -75,6 +75,8 @@ class Operand:
 
     - `phases`: the phases of the columns, of which a tile has one (`phases.py`)
     - `undivided`: whether all numbers that places of a window are divided by are 1
+    - `clamps`: whether a term beyond the last one is read as the last one; else a turn has no
+      such terms, or `vector_from` clamps addresses
 
     Beyond the end of `outer` the last place is read, as no result uses it; terms beyond
     the last one are 0.
@@ -97,6 +99,7 @@ class Operand:
     singly: bool = False
     phases: Phases | None = None
     undivided: bool = False
+    clamps: bool = False
     _units: list[_Unit] = field(default_factory=list)
     _vector: str = ""
 
@@ -307,6 +310,11 @@ class Operand:
         """Return statements that set the loaded terms from number `count` on to 0."""
         return [stmt for unit in self._units for stmt in unit.clear(count)]
 
+    @property
+    def last_term(self) -> t.Expr:
+        """The number of the last term."""
+        return t.Binary("-", self.builder.size(self.over), t.ONE)
+
     # Windows
 
     def neighbours(self, name: str) -> tuple[Neighbours, bool]:
@@ -474,6 +482,7 @@ class _Unit:
         self._unit, self._at = self._name("unit"), self._name("at")
         self._over = self._name(operand.counter)
         self._starts = self._name_lines("from") if operand.linear else []
+        self._ends = self._name_lines("end") if self._starts and operand.clamps else []
         named = f"{operand.name}{self._turn}"
         if operand.group:
             self._neighbours, self._are_found = operand.neighbours(named)
@@ -514,11 +523,18 @@ class _Unit:
             yield from self._start(o.linear)
 
     def _start(self, linear: Linear) -> Iterator[t.Stmt]:
-        """Name the addresses of term 0; each turn adds the same step to all of them."""
+        """Name the addresses of term 0; each turn adds the same step to all of them.
+
+        With `clamps`, name those of the last term, too.
+        """
         o = self._operand
-        for start, place in zip(self._starts, self._places, strict=True):
-            at = o.batch | {o.outer: place, o.over[0]: self._over}
-            yield t.Let(start.name, linear.address(o.builder, at, o.lanes))
+        ends: list[tuple[list[t.Ident], t.Expr]] = [(self._starts, self._over)]
+        if self._ends:
+            ends.append((self._ends, o.last_term))
+        for names, term in ends:
+            for name, place in zip(names, self._places, strict=True):
+                at = o.batch | {o.outer: place, o.over[0]: term}
+                yield t.Let(name.name, linear.address(o.builder, at, o.lanes))
 
     def find_term(self, first: t.Expr) -> Iterator[t.Stmt]:
         """Yield the indices of the first turn's term, unless another unit counts them."""
@@ -541,13 +557,18 @@ class _Unit:
         body: list[t.Stmt] = []
         if o.linear:
             step = o.linear.step(o.builder, o.over[0], first, o.lanes)
-            for register, start in zip(self.registers, self._starts, strict=True):
-                value = o.vector_from(o.linear, start + step)
-                body.append(t.Assign(register, value))
+            addresses = [start + step for start in self._starts]
+            if o.clamps:
+                pairs = zip(addresses, self._ends, strict=True)
+                addresses = [t.call("min", address, end) for address, end in pairs]
+            for register, address in zip(self.registers, addresses, strict=True):
+                body.append(t.Assign(register, o.vector_from(o.linear, address)))
             return body
+        term: t.Expr = first + self._over
+        if o.clamps:
+            term = t.call("min", term, o.last_term)
         for register, place in zip(self.registers, self._places, strict=True):
-            value = o.vector(place, first + self._over, body)
-            body.append(t.Assign(register, value))
+            body.append(t.Assign(register, o.vector(place, term, body)))
         return body
 
     def fetch_window(self, *, divided: bool) -> list[t.Stmt]:

@@ -26,20 +26,16 @@ var<workgroup> k_tile: array<array<array<vec4f, 16>, 2>, 8>;
 var<workgroup> v_tile: array<array<vec4f, 16>, 16>;
 var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;
 
+// The score of a key, or of four neighbouring ones, by its product.
+fn score_(n: u32, g: u32, i: u32, j: u32, product: vec4f) -> vec4f {
+    return u.scale * product;
+}
+
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
 // expressions that are infinite.
 fn infinity() -> f32 {
     var bits = u32(0x7f800000u);
     return bitcast<f32>(bits);
-}
-
-// The score of four neighbouring keys, by its product; beyond the last key there is none.
-fn score_(n: u32, g: u32, i: u32, j: u32, product: vec4f) -> vec4f {
-    if (j >= u.t) {
-        return vec4f(-infinity());
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return u.scale * product;
 }
 
 // What becomes of four neighbouring sums of a row.
@@ -88,11 +84,13 @@ fn main(
     let v_j_0 = v_unit_0 >> 4u;
     let v_c_0 = min(tile_column + v_at_0 * 4u, u.e - 4u);
     let v_from_0 = ((n * u.h + g) * u.t + v_j_0) * (u.e >> 2u) + (v_c_0 >> 2u);
+    let v_end_0 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.e >> 2u) + (v_c_0 >> 2u);
     let v_unit_1 = lane + 128u;
     let v_at_1 = v_unit_1 & 15u;
     let v_j_1 = v_unit_1 >> 4u;
     let v_c_1 = min(tile_column + v_at_1 * 4u, u.e - 4u);
     let v_from_1 = ((n * u.h + g) * u.t + v_j_1) * (u.e >> 2u) + (v_c_1 >> 2u);
+    let v_end_1 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.e >> 2u) + (v_c_1 >> 2u);
     var q_load_line_0: vec4f;
     var q_load_line_1: vec4f;
     var q_load_line_2: vec4f;
@@ -363,8 +361,8 @@ fn main(
             workgroupBarrier();
         }
 
-        v_load_0 = v[v_from_0 + first_key * (u.e >> 2u)];
-        v_load_1 = v[v_from_1 + first_key * (u.e >> 2u)];
+        v_load_0 = v[min(v_from_0 + first_key * (u.e >> 2u), v_end_0)];
+        v_load_1 = v[min(v_from_1 + first_key * (u.e >> 2u), v_end_1)];
         score_0_0 = score_(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0_0);
         score_0_1 = score_(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 64u), score_0_1);
         score_1_0 = score_(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1_0);
@@ -381,6 +379,26 @@ fn main(
         score_6_1 = score_(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), score_6_1);
         score_7_0 = score_(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7_0);
         score_7_1 = score_(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), score_7_1);
+        if (first_key + 128u > u.t) {
+            let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            let is_key_1 = vec4u(first_key + (column_2 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            score_0_0 = select(vec4f(-infinity()), score_0_0, is_key_0);
+            score_0_1 = select(vec4f(-infinity()), score_0_1, is_key_1);
+            score_1_0 = select(vec4f(-infinity()), score_1_0, is_key_0);
+            score_1_1 = select(vec4f(-infinity()), score_1_1, is_key_1);
+            score_2_0 = select(vec4f(-infinity()), score_2_0, is_key_0);
+            score_2_1 = select(vec4f(-infinity()), score_2_1, is_key_1);
+            score_3_0 = select(vec4f(-infinity()), score_3_0, is_key_0);
+            score_3_1 = select(vec4f(-infinity()), score_3_1, is_key_1);
+            score_4_0 = select(vec4f(-infinity()), score_4_0, is_key_0);
+            score_4_1 = select(vec4f(-infinity()), score_4_1, is_key_1);
+            score_5_0 = select(vec4f(-infinity()), score_5_0, is_key_0);
+            score_5_1 = select(vec4f(-infinity()), score_5_1, is_key_1);
+            score_6_0 = select(vec4f(-infinity()), score_6_0, is_key_0);
+            score_6_1 = select(vec4f(-infinity()), score_6_1, is_key_1);
+            score_7_0 = select(vec4f(-infinity()), score_7_0, is_key_0);
+            score_7_1 = select(vec4f(-infinity()), score_7_1, is_key_1);
+        }
 
         let own_0 = vec4f(max(max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).x, max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).y), max(max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).x, max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).y), max(max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).x, max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).y), max(max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).x, max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).y));
         let own_1 = vec4f(max(max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).x, max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).y), max(max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).x, max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).y), max(max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).x, max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).y), max(max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).x, max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).y));
@@ -465,12 +483,17 @@ fn main(
                 weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.w, score_1_0.w, score_2_0.w, score_3_0.w);
                 weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.w, score_5_0.w, score_6_0.w, score_7_0.w);
             }
+            if (key + 16u > u.t) {
+                let left = u.t - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left);
+            }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
             workgroupBarrier();
-            let next_key = min(key + 16u, u.t - 16u);
-            v_load_0 = v[v_from_0 + next_key * (u.e >> 2u)];
-            v_load_1 = v[v_from_1 + next_key * (u.e >> 2u)];
+            let next_key = key + 16u;
+            v_load_0 = v[min(v_from_0 + next_key * (u.e >> 2u), v_end_0)];
+            v_load_1 = v[min(v_from_1 + next_key * (u.e >> 2u), v_end_1)];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_2];
                 let w_1 = weight_tile[0u][row_2 + 8u];
@@ -693,12 +716,17 @@ fn main(
                 weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.w, score_1_1.w, score_2_1.w, score_3_1.w);
                 weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.w, score_5_1.w, score_6_1.w, score_7_1.w);
             }
+            if (key_ + 16u > u.t) {
+                let left_ = u.t - key_;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_);
+            }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
             workgroupBarrier();
-            let next_key_ = min(key_ + 16u, u.t - 16u);
-            v_load_0 = v[v_from_0 + next_key_ * (u.e >> 2u)];
-            v_load_1 = v[v_from_1 + next_key_ * (u.e >> 2u)];
+            let next_key_ = key_ + 16u;
+            v_load_0 = v[min(v_from_0 + next_key_ * (u.e >> 2u), v_end_0)];
+            v_load_1 = v[min(v_from_1 + next_key_ * (u.e >> 2u), v_end_1)];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_2];
                 let w_1 = weight_tile[0u][row_2 + 8u];
@@ -979,15 +1007,6 @@ fn k_vector(start_: u32) -> vec4f {
 fn v_vector(start_2: u32) -> vec4f {
     let last_2 = u.b * u.h * u.t * u.e - 1u;
     return vec4f(v_edge[min(start_2, last_2)], v_edge[min(start_2 + 1u, last_2)], v_edge[min(start_2 + 2u, last_2)], v_edge[min(start_2 + 3u, last_2)]);
-}
-
-// The score of a key, by its product; beyond the last key there is none.
-fn score__edge(n: u32, g: u32, i: u32, j: u32, product: f32) -> f32 {
-    if (j >= u.t) {
-        return -infinity();
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return u.scale * product;
 }
 
 // What becomes of one sum.
@@ -1282,22 +1301,42 @@ fn edge(
 
         v_load_0 = v_vector(v_from_0 + first_key * u.e);
         v_load_1 = v_vector(v_from_1 + first_key * u.e);
-        score_0_0 = vec4f(score__edge(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0_0.x), score__edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 1u), score_0_0.y), score__edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 2u), score_0_0.z), score__edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 3u), score_0_0.w));
-        score_0_1 = vec4f(score__edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 64u), score_0_1.x), score__edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 65u), score_0_1.y), score__edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 66u), score_0_1.z), score__edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 67u), score_0_1.w));
-        score_1_0 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1_0.x), score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 1u), score_1_0.y), score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 2u), score_1_0.z), score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 3u), score_1_0.w));
-        score_1_1 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 64u), score_1_1.x), score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 65u), score_1_1.y), score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 66u), score_1_1.z), score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 67u), score_1_1.w));
-        score_2_0 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2_0.x), score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 1u), score_2_0.y), score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 2u), score_2_0.z), score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 3u), score_2_0.w));
-        score_2_1 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 64u), score_2_1.x), score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 65u), score_2_1.y), score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 66u), score_2_1.z), score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 67u), score_2_1.w));
-        score_3_0 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3_0.x), score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), score_3_0.y), score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), score_3_0.z), score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), score_3_0.w));
-        score_3_1 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), score_3_1.x), score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 65u), score_3_1.y), score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 66u), score_3_1.z), score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 67u), score_3_1.w));
-        score_4_0 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, score_4_0.x), score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), score_4_0.y), score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), score_4_0.z), score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), score_4_0.w));
-        score_4_1 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), score_4_1.x), score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 65u), score_4_1.y), score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 66u), score_4_1.z), score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 67u), score_4_1.w));
-        score_5_0 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5_0.x), score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), score_5_0.y), score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), score_5_0.z), score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), score_5_0.w));
-        score_5_1 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), score_5_1.x), score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 65u), score_5_1.y), score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 66u), score_5_1.z), score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 67u), score_5_1.w));
-        score_6_0 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6_0.x), score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), score_6_0.y), score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), score_6_0.z), score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), score_6_0.w));
-        score_6_1 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), score_6_1.x), score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 65u), score_6_1.y), score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 66u), score_6_1.z), score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 67u), score_6_1.w));
-        score_7_0 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7_0.x), score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), score_7_0.y), score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), score_7_0.z), score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), score_7_0.w));
-        score_7_1 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), score_7_1.x), score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 65u), score_7_1.y), score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 66u), score_7_1.z), score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 67u), score_7_1.w));
+        score_0_0 = score_(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0_0);
+        score_0_1 = score_(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 64u), score_0_1);
+        score_1_0 = score_(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1_0);
+        score_1_1 = score_(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 64u), score_1_1);
+        score_2_0 = score_(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2_0);
+        score_2_1 = score_(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 64u), score_2_1);
+        score_3_0 = score_(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3_0);
+        score_3_1 = score_(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), score_3_1);
+        score_4_0 = score_(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, score_4_0);
+        score_4_1 = score_(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), score_4_1);
+        score_5_0 = score_(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5_0);
+        score_5_1 = score_(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), score_5_1);
+        score_6_0 = score_(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6_0);
+        score_6_1 = score_(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), score_6_1);
+        score_7_0 = score_(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7_0);
+        score_7_1 = score_(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), score_7_1);
+        if (first_key + 128u > u.t) {
+            let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            let is_key_1 = vec4u(first_key + (column_2 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            score_0_0 = select(vec4f(-infinity()), score_0_0, is_key_0);
+            score_0_1 = select(vec4f(-infinity()), score_0_1, is_key_1);
+            score_1_0 = select(vec4f(-infinity()), score_1_0, is_key_0);
+            score_1_1 = select(vec4f(-infinity()), score_1_1, is_key_1);
+            score_2_0 = select(vec4f(-infinity()), score_2_0, is_key_0);
+            score_2_1 = select(vec4f(-infinity()), score_2_1, is_key_1);
+            score_3_0 = select(vec4f(-infinity()), score_3_0, is_key_0);
+            score_3_1 = select(vec4f(-infinity()), score_3_1, is_key_1);
+            score_4_0 = select(vec4f(-infinity()), score_4_0, is_key_0);
+            score_4_1 = select(vec4f(-infinity()), score_4_1, is_key_1);
+            score_5_0 = select(vec4f(-infinity()), score_5_0, is_key_0);
+            score_5_1 = select(vec4f(-infinity()), score_5_1, is_key_1);
+            score_6_0 = select(vec4f(-infinity()), score_6_0, is_key_0);
+            score_6_1 = select(vec4f(-infinity()), score_6_1, is_key_1);
+            score_7_0 = select(vec4f(-infinity()), score_7_0, is_key_0);
+            score_7_1 = select(vec4f(-infinity()), score_7_1, is_key_1);
+        }
 
         let own_0 = vec4f(max(max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).x, max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).y), max(max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).x, max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).y), max(max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).x, max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).y), max(max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).x, max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).y));
         let own_1 = vec4f(max(max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).x, max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).y), max(max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).x, max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).y), max(max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).x, max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).y), max(max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).x, max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).y));

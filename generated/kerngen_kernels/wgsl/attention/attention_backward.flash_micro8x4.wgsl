@@ -24,11 +24,8 @@ var<workgroup> k_tile: array<array<array<vec4f, 16>, 1>, 16>;
 var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;
 var<workgroup> v_tile: array<array<vec4f, 16>, 16>;
 
-// A weight; beyond the last key there is none.
+// A weight.
 fn weight_(n: u32, g: u32, i: u32, j: u32, product_0_2: vec4f, product_1_2: vec4f) -> vec4f {
-    if (j >= u.t) {
-        return vec4f(0.0);
-    }
     let nearest_row = min(i, u.s - 1u);
     return exp(u.scale * product_0_2 - row_numbers[((u.b + n) * u.h + g) * u.s + nearest_row]) / row_numbers[((2u * u.b + n) * u.h + g) * u.s + nearest_row] * (product_1_2 - row_numbers[(n * u.h + g) * u.s + nearest_row]);
 }
@@ -106,11 +103,13 @@ fn dq_(
     let v_j_0 = v_unit_0 >> 4u;
     let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_from_0 = ((n * u.h + g) * u.t + v_j_0) * (u.d >> 2u) + (v_p_0 >> 2u);
+    let v_end_0 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.d >> 2u) + (v_p_0 >> 2u);
     let v_unit_1 = lane + 128u;
     let v_at_1 = v_unit_1 & 15u;
     let v_j_1 = v_unit_1 >> 4u;
     let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
     let v_from_1 = ((n * u.h + g) * u.t + v_j_1) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_end_1 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.d >> 2u) + (v_p_1 >> 2u);
     var v_load_0: vec4f;
     var v_load_1: vec4f;
 
@@ -661,8 +660,8 @@ fn dq_(
             workgroupBarrier();
         }
 
-        v_load_0 = k[v_from_0 + first_key * (u.d >> 2u)];
-        v_load_1 = k[v_from_1 + first_key * (u.d >> 2u)];
+        v_load_0 = k[min(v_from_0 + first_key * (u.d >> 2u), v_end_0)];
+        v_load_1 = k[min(v_from_1 + first_key * (u.d >> 2u), v_end_1)];
         product_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0, product_0_);
         product_1 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1, product_1_);
         product_2 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2, product_2_);
@@ -671,6 +670,17 @@ fn dq_(
         product_5 = weight_(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5, product_5_);
         product_6 = weight_(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6, product_6_);
         product_7 = weight_(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7, product_7_);
+        if (first_key + 64u > u.t) {
+            let is_key_0 = vec4u(first_key + column_3 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            product_0 = select(vec4f(0.0), product_0, is_key_0);
+            product_1 = select(vec4f(0.0), product_1, is_key_0);
+            product_2 = select(vec4f(0.0), product_2, is_key_0);
+            product_3 = select(vec4f(0.0), product_3, is_key_0);
+            product_4 = select(vec4f(0.0), product_4, is_key_0);
+            product_5 = select(vec4f(0.0), product_5, is_key_0);
+            product_6 = select(vec4f(0.0), product_6, is_key_0);
+            product_7 = select(vec4f(0.0), product_7, is_key_0);
+        }
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < u.t; turn += 1u) {
             let key = first_key + turn * 16u;
@@ -684,12 +694,17 @@ fn dq_(
                 weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.w, product_1.w, product_2.w, product_3.w);
                 weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.w, product_5.w, product_6.w, product_7.w);
             }
+            if (key + 16u > u.t) {
+                let left = u.t - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left);
+            }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
             workgroupBarrier();
-            let next_key = min(key + 16u, u.t - 16u);
-            v_load_0 = k[v_from_0 + next_key * (u.d >> 2u)];
-            v_load_1 = k[v_from_1 + next_key * (u.d >> 2u)];
+            let next_key = key + 16u;
+            v_load_0 = k[min(v_from_0 + next_key * (u.d >> 2u), v_end_0)];
+            v_load_1 = k[min(v_from_1 + next_key * (u.d >> 2u), v_end_1)];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
                 let w_1 = weight_tile[0u][row_3 + 8u];
@@ -914,24 +929,16 @@ fn dq_(
 
 @group(0) @binding(5) var<storage, read_write> dk: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> dv: array<vec4f>;
-@group(0) @binding(7) var<storage, read> row_numbers_dk_dv: array<vec4f>;
+@group(0) @binding(7) var<storage, read> row_numbers_5: array<f32>;
 
-// A weight; beyond the last key there is none.
-fn weight__dk_dv(n: u32, g: u32, j: u32, i: u32, product_0_2: vec4f, product_1_2: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return exp(u.scale * product_0_2 - row_numbers_dk_dv[(((u.b + n) * u.h + g) * u.s + i) >> 2u]) / row_numbers_dk_dv[(((2u * u.b + n) * u.h + g) * u.s + i) >> 2u] * (product_1_2 - row_numbers_dk_dv[((n * u.h + g) * u.s + i) >> 2u]);
+// A weight.
+fn weight__dk_dv(n: u32, g: u32, j: u32, i: u32, product_0_2: vec4f, product_1_2: vec4f, row_numbers: vec4f, row_numbers_: vec4f, row_numbers_2: vec4f) -> vec4f {
+    return exp(u.scale * product_0_2 - row_numbers) / row_numbers_ * (product_1_2 - row_numbers_2);
 }
 
-// A weight; beyond the last key there is none.
-fn weight_2(n: u32, g: u32, j: u32, i: u32, product_0_3: vec4f, product_1_3: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(u.scale * product_0_3 - row_numbers_dk_dv[(((u.b + n) * u.h + g) * u.s + i) >> 2u]) / row_numbers_dk_dv[(((2u * u.b + n) * u.h + g) * u.s + i) >> 2u];
+// A weight.
+fn weight_2(n: u32, g: u32, j: u32, i: u32, product_0_3: vec4f, product_1_3: vec4f, row_numbers_3: vec4f, row_numbers_4: vec4f) -> vec4f {
+    return exp(u.scale * product_0_3 - row_numbers_3) / row_numbers_4;
 }
 
 // What becomes of a sum, or of four neighbouring ones.
@@ -1025,11 +1032,13 @@ fn dk_dv(
     let v_i_0 = v_unit_0 >> 4u;
     let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_from_0 = ((n * u.h + g) * u.s + v_i_0) * (u.d >> 2u) + (v_p_0 >> 2u);
+    let v_end_0 = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.d >> 2u) + (v_p_0 >> 2u);
     let v_unit_1 = lane + 128u;
     let v_at_1 = v_unit_1 & 15u;
     let v_i_1 = v_unit_1 >> 4u;
     let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
     let v_from_1 = ((n * u.h + g) * u.s + v_i_1) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_end_1 = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.d >> 2u) + (v_p_1 >> 2u);
     var v_load_0: vec4f;
     var v_load_1: vec4f;
     let v_unit_0_ = lane;
@@ -1037,11 +1046,13 @@ fn dk_dv(
     let v_i_0_ = v_unit_0_ >> 4u;
     let v_c_0 = min(tile_column + v_at_0_ * 4u, u.e - 4u);
     let v_from_0_ = ((n * u.h + g) * u.s + v_i_0_) * (u.e >> 2u) + (v_c_0 >> 2u);
+    let v_end_0_ = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.e >> 2u) + (v_c_0 >> 2u);
     let v_unit_1_ = lane + 128u;
     let v_at_1_ = v_unit_1_ & 15u;
     let v_i_1_ = v_unit_1_ >> 4u;
     let v_c_1 = min(tile_column + v_at_1_ * 4u, u.e - 4u);
     let v_from_1_ = ((n * u.h + g) * u.s + v_i_1_) * (u.e >> 2u) + (v_c_1 >> 2u);
+    let v_end_1_ = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.e >> 2u) + (v_c_1 >> 2u);
     var v_load_0_: vec4f;
     var v_load_1_: vec4f;
 
@@ -1594,24 +1605,46 @@ fn dk_dv(
             }
         }
 
-        v_load_0 = q[v_from_0 + first_key * (u.d >> 2u)];
-        v_load_1 = q[v_from_1 + first_key * (u.d >> 2u)];
-        let weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
-        product_0 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
-        let weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
-        product_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
-        let weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_);
-        product_2 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_);
-        let weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_);
-        product_3 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_);
-        let weight_2_4_0 = weight_2(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_);
-        product_4 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_);
-        let weight_2_5_0 = weight_2(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_);
-        product_5 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_);
-        let weight_2_6_0 = weight_2(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_);
-        product_6 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_);
-        let weight_2_7_0 = weight_2(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_);
-        product_7 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_);
+        v_load_0 = q[min(v_from_0 + first_key * (u.d >> 2u), v_end_0)];
+        v_load_1 = q[min(v_from_1 + first_key * (u.d >> 2u), v_end_1)];
+        let row_numbers_0 = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_0_ = vec4f(row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_0_2 = vec4f(row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_);
+        product_0 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_, row_numbers_0, row_numbers_0_);
+        product_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_, row_numbers_0, row_numbers_0_);
+        product_2 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_, row_numbers_0, row_numbers_0_);
+        product_3 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_4_0 = weight_2(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_, row_numbers_0, row_numbers_0_);
+        product_4 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_5_0 = weight_2(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_, row_numbers_0, row_numbers_0_);
+        product_5 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_6_0 = weight_2(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_, row_numbers_0, row_numbers_0_);
+        product_6 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_7_0 = weight_2(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_, row_numbers_0, row_numbers_0_);
+        product_7 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        if (first_key + 64u > u.s) {
+            let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            product_0 = select(vec4f(0.0), product_0, is_key_0);
+            product_1 = select(vec4f(0.0), product_1, is_key_0);
+            product_2 = select(vec4f(0.0), product_2, is_key_0);
+            product_3 = select(vec4f(0.0), product_3, is_key_0);
+            product_4 = select(vec4f(0.0), product_4, is_key_0);
+            product_5 = select(vec4f(0.0), product_5, is_key_0);
+            product_6 = select(vec4f(0.0), product_6, is_key_0);
+            product_7 = select(vec4f(0.0), product_7, is_key_0);
+            weight_2_0_0 = select(vec4f(0.0), weight_2_0_0, is_key_0);
+            weight_2_1_0 = select(vec4f(0.0), weight_2_1_0, is_key_0);
+            weight_2_2_0 = select(vec4f(0.0), weight_2_2_0, is_key_0);
+            weight_2_3_0 = select(vec4f(0.0), weight_2_3_0, is_key_0);
+            weight_2_4_0 = select(vec4f(0.0), weight_2_4_0, is_key_0);
+            weight_2_5_0 = select(vec4f(0.0), weight_2_5_0, is_key_0);
+            weight_2_6_0 = select(vec4f(0.0), weight_2_6_0, is_key_0);
+            weight_2_7_0 = select(vec4f(0.0), weight_2_7_0, is_key_0);
+        }
 
         if (tile_column < u.d) {
             for (var turn = 0u; turn < 4u && first_key + turn * 16u < u.s; turn += 1u) {
@@ -1626,12 +1659,17 @@ fn dk_dv(
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0.w, product_1.w, product_2.w, product_3.w);
                     weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4.w, product_5.w, product_6.w, product_7.w);
                 }
+                if (key + 16u > u.s) {
+                    let left = u.s - key;
+                    v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left);
+                    v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left);
+                }
                 v_tile[v_i_0][v_at_0] = v_load_0;
                 v_tile[v_i_1][v_at_1] = v_load_1;
                 workgroupBarrier();
-                let next_key = min(key + 16u, u.s - 16u);
-                v_load_0 = q[v_from_0 + next_key * (u.d >> 2u)];
-                v_load_1 = q[v_from_1 + next_key * (u.d >> 2u)];
+                let next_key = key + 16u;
+                v_load_0 = q[min(v_from_0 + next_key * (u.d >> 2u), v_end_0)];
+                v_load_1 = q[min(v_from_1 + next_key * (u.d >> 2u), v_end_1)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
                     let w_1 = weight_tile[0u][row_4 + 8u];
@@ -1845,8 +1883,8 @@ fn dk_dv(
         }
 
         if (tile_column < u.e) {
-            v_load_0_ = dy[v_from_0_ + first_key * (u.e >> 2u)];
-            v_load_1_ = dy[v_from_1_ + first_key * (u.e >> 2u)];
+            v_load_0_ = dy[min(v_from_0_ + first_key * (u.e >> 2u), v_end_0_)];
+            v_load_1_ = dy[min(v_from_1_ + first_key * (u.e >> 2u), v_end_1_)];
             for (var turn_ = 0u; turn_ < 4u && first_key + turn_ * 16u < u.s; turn_ += 1u) {
                 let key_ = first_key + turn_ * 16u;
                 if ((column_4 >> 2u) == turn_) {
@@ -1859,12 +1897,17 @@ fn dk_dv(
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.w, weight_2_1_0.w, weight_2_2_0.w, weight_2_3_0.w);
                     weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.w, weight_2_5_0.w, weight_2_6_0.w, weight_2_7_0.w);
                 }
+                if (key_ + 16u > u.s) {
+                    let left_ = u.s - key_;
+                    v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_);
+                    v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_);
+                }
                 v_tile[v_i_0_][v_at_0_] = v_load_0_;
                 v_tile[v_i_1_][v_at_1_] = v_load_1_;
                 workgroupBarrier();
-                let next_key_ = min(key_ + 16u, u.s - 16u);
-                v_load_0_ = dy[v_from_0_ + next_key_ * (u.e >> 2u)];
-                v_load_1_ = dy[v_from_1_ + next_key_ * (u.e >> 2u)];
+                let next_key_ = key_ + 16u;
+                v_load_0_ = dy[min(v_from_0_ + next_key_ * (u.e >> 2u), v_end_0_)];
+                v_load_1_ = dy[min(v_from_1_ + next_key_ * (u.e >> 2u), v_end_1_)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
                     let w_1 = weight_tile[0u][row_4 + 8u];
@@ -2101,15 +2144,6 @@ fn dk_dv(
 @group(0) @binding(3) var<storage, read> v_dq_edge: array<f32>;
 @group(0) @binding(4) var<storage, read> dy_dq_edge: array<f32>;
 @group(0) @binding(5) var<storage, read_write> dq_dq_edge: array<f32>;
-
-// A weight; beyond the last key there is none.
-fn weight__dq_edge(n: u32, g: u32, i: u32, j: u32, product_0_2: f32, product_1_2: f32) -> f32 {
-    if (j >= u.t) {
-        return 0.0;
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return exp(u.scale * product_0_2 - row_numbers[((u.b + n) * u.h + g) * u.s + nearest_row]) / row_numbers[((2u * u.b + n) * u.h + g) * u.s + nearest_row] * (product_1_2 - row_numbers[(n * u.h + g) * u.s + nearest_row]);
-}
 
 // Four neighbours along p of the operand v; beyond its end, the last one.
 fn v_vector(start: u32) -> vec4f {
@@ -2729,14 +2763,25 @@ fn dq_edge(
 
         v_load_0 = v_vector(v_from_0 + first_key * u.d);
         v_load_1 = v_vector(v_from_1 + first_key * u.d);
-        product_0 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0.x, product_0_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 1u), product_0.y, product_0_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 2u), product_0.z, product_0_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 3u), product_0.w, product_0_.w));
-        product_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1.x, product_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 1u), product_1.y, product_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 2u), product_1.z, product_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 3u), product_1.w, product_1_.w));
-        product_2 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2.x, product_2_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 1u), product_2.y, product_2_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 2u), product_2.z, product_2_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 3u), product_2.w, product_2_.w));
-        product_3 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3.x, product_3_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 1u), product_3.y, product_3_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 2u), product_3.z, product_3_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 3u), product_3.w, product_3_.w));
-        product_4 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4.x, product_4_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 1u), product_4.y, product_4_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 2u), product_4.z, product_4_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 3u), product_4.w, product_4_.w));
-        product_5 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5.x, product_5_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 1u), product_5.y, product_5_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 2u), product_5.z, product_5_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 3u), product_5.w, product_5_.w));
-        product_6 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6.x, product_6_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 1u), product_6.y, product_6_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 2u), product_6.z, product_6_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 3u), product_6.w, product_6_.w));
-        product_7 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7.x, product_7_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 1u), product_7.y, product_7_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 2u), product_7.z, product_7_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 3u), product_7.w, product_7_.w));
+        product_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0, product_0_);
+        product_1 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1, product_1_);
+        product_2 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2, product_2_);
+        product_3 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3, product_3_);
+        product_4 = weight_(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4, product_4_);
+        product_5 = weight_(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5, product_5_);
+        product_6 = weight_(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6, product_6_);
+        product_7 = weight_(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7, product_7_);
+        if (first_key + 64u > u.t) {
+            let is_key_0 = vec4u(first_key + column_3 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            product_0 = select(vec4f(0.0), product_0, is_key_0);
+            product_1 = select(vec4f(0.0), product_1, is_key_0);
+            product_2 = select(vec4f(0.0), product_2, is_key_0);
+            product_3 = select(vec4f(0.0), product_3, is_key_0);
+            product_4 = select(vec4f(0.0), product_4, is_key_0);
+            product_5 = select(vec4f(0.0), product_5, is_key_0);
+            product_6 = select(vec4f(0.0), product_6, is_key_0);
+            product_7 = select(vec4f(0.0), product_7, is_key_0);
+        }
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < u.t; turn += 1u) {
             let key = first_key + turn * 16u;
@@ -3009,25 +3054,6 @@ fn dq_edge(
 
 @group(0) @binding(5) var<storage, read_write> dk_dk_dv_edge: array<f32>;
 @group(0) @binding(6) var<storage, read_write> dv_dk_dv_edge: array<f32>;
-@group(0) @binding(7) var<storage, read> row_numbers_dk_dv_edge: array<f32>;
-
-// A weight; beyond the last key there is none.
-fn weight__dk_dv_edge(n: u32, g: u32, j: u32, i: u32, product_0_2: f32, product_1_2: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return exp(u.scale * product_0_2 - row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + i]) / row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + i] * (product_1_2 - row_numbers_dk_dv_edge[(n * u.h + g) * u.s + i]);
-}
-
-// A weight; beyond the last key there is none.
-fn weight_2_dk_dv_edge(n: u32, g: u32, j: u32, i: u32, product_0_3: f32, product_1_3: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(u.scale * product_0_3 - row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + i]) / row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + i];
-}
 
 // Four neighbours along p of the operand v; beyond its end, the last one.
 fn v_vector_dk_dv_edge(start: u32) -> vec4f {
@@ -3685,22 +3711,44 @@ fn dk_dv_edge(
 
         v_load_0 = v_vector_dk_dv_edge(v_from_0 + first_key * u.d);
         v_load_1 = v_vector_dk_dv_edge(v_from_1 + first_key * u.d);
-        let weight_2_0_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0.x, product_0_.x), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0.y, product_0_.y), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0.z, product_0_.z), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0.w, product_0_.w));
-        product_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0.x, product_0_.x), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0.y, product_0_.y), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0.z, product_0_.z), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0.w, product_0_.w));
-        let weight_2_1_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1.x, product_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1.y, product_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1.z, product_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1.w, product_1_.w));
-        product_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1.x, product_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1.y, product_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1.z, product_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1.w, product_1_.w));
-        let weight_2_2_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2.x, product_2_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2.y, product_2_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2.z, product_2_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2.w, product_2_.w));
-        product_2 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2.x, product_2_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2.y, product_2_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2.z, product_2_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2.w, product_2_.w));
-        let weight_2_3_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3.x, product_3_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3.y, product_3_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3.z, product_3_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3.w, product_3_.w));
-        product_3 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3.x, product_3_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3.y, product_3_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3.z, product_3_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3.w, product_3_.w));
-        let weight_2_4_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4.x, product_4_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 1u), product_4.y, product_4_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 2u), product_4.z, product_4_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 3u), product_4.w, product_4_.w));
-        product_4 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4.x, product_4_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 1u), product_4.y, product_4_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 2u), product_4.z, product_4_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 3u), product_4.w, product_4_.w));
-        let weight_2_5_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5.x, product_5_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 1u), product_5.y, product_5_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 2u), product_5.z, product_5_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 3u), product_5.w, product_5_.w));
-        product_5 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5.x, product_5_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 1u), product_5.y, product_5_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 2u), product_5.z, product_5_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 3u), product_5.w, product_5_.w));
-        let weight_2_6_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6.x, product_6_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 1u), product_6.y, product_6_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 2u), product_6.z, product_6_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 3u), product_6.w, product_6_.w));
-        product_6 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6.x, product_6_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 1u), product_6.y, product_6_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 2u), product_6.z, product_6_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 3u), product_6.w, product_6_.w));
-        let weight_2_7_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7.x, product_7_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 1u), product_7.y, product_7_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 2u), product_7.z, product_7_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 3u), product_7.w, product_7_.w));
-        product_7 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7.x, product_7_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 1u), product_7.y, product_7_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 2u), product_7.z, product_7_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 3u), product_7.w, product_7_.w));
+        let row_numbers_0 = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_0_ = vec4f(row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_0_2 = vec4f(row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_);
+        product_0 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_, row_numbers_0, row_numbers_0_);
+        product_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_, row_numbers_0, row_numbers_0_);
+        product_2 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_, row_numbers_0, row_numbers_0_);
+        product_3 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_4_0 = weight_2(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_, row_numbers_0, row_numbers_0_);
+        product_4 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_5_0 = weight_2(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_, row_numbers_0, row_numbers_0_);
+        product_5 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_6_0 = weight_2(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_, row_numbers_0, row_numbers_0_);
+        product_6 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_7_0 = weight_2(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_, row_numbers_0, row_numbers_0_);
+        product_7 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        if (first_key + 64u > u.s) {
+            let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            product_0 = select(vec4f(0.0), product_0, is_key_0);
+            product_1 = select(vec4f(0.0), product_1, is_key_0);
+            product_2 = select(vec4f(0.0), product_2, is_key_0);
+            product_3 = select(vec4f(0.0), product_3, is_key_0);
+            product_4 = select(vec4f(0.0), product_4, is_key_0);
+            product_5 = select(vec4f(0.0), product_5, is_key_0);
+            product_6 = select(vec4f(0.0), product_6, is_key_0);
+            product_7 = select(vec4f(0.0), product_7, is_key_0);
+            weight_2_0_0 = select(vec4f(0.0), weight_2_0_0, is_key_0);
+            weight_2_1_0 = select(vec4f(0.0), weight_2_1_0, is_key_0);
+            weight_2_2_0 = select(vec4f(0.0), weight_2_2_0, is_key_0);
+            weight_2_3_0 = select(vec4f(0.0), weight_2_3_0, is_key_0);
+            weight_2_4_0 = select(vec4f(0.0), weight_2_4_0, is_key_0);
+            weight_2_5_0 = select(vec4f(0.0), weight_2_5_0, is_key_0);
+            weight_2_6_0 = select(vec4f(0.0), weight_2_6_0, is_key_0);
+            weight_2_7_0 = select(vec4f(0.0), weight_2_7_0, is_key_0);
+        }
 
         if (tile_column < u.d) {
             for (var turn = 0u; turn < 4u && first_key + turn * 16u < u.s; turn += 1u) {

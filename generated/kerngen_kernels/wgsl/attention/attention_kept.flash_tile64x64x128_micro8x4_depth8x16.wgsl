@@ -28,20 +28,16 @@ var<workgroup> k_tile: array<array<array<vec4f, 16>, 1>, 8>;
 var<workgroup> v_tile: array<array<vec4f, 32>, 16>;
 var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;
 
+// The score of a key, or of four neighbouring ones, by its product.
+fn score_(n: u32, g: u32, i: u32, j: u32, product: vec4f) -> vec4f {
+    return u.scale * product;
+}
+
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
 // expressions that are infinite.
 fn infinity() -> f32 {
     var bits = u32(0x7f800000u);
     return bitcast<f32>(bits);
-}
-
-// The score of four neighbouring keys, by its product; beyond the last key there is none.
-fn score_(n: u32, g: u32, i: u32, j: u32, product: vec4f) -> vec4f {
-    if (j >= u.t) {
-        return vec4f(-infinity());
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return u.scale * product;
 }
 
 // What becomes of four neighbouring sums of a row.
@@ -106,21 +102,25 @@ fn main(
     let v_j_0 = v_unit_0 >> 5u;
     let v_c_0 = min(tile_column + v_at_0 * 4u, u.e - 4u);
     let v_from_0 = ((n * u.h + g) * u.t + v_j_0) * (u.e >> 2u) + (v_c_0 >> 2u);
+    let v_end_0 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.e >> 2u) + (v_c_0 >> 2u);
     let v_unit_1 = lane + 128u;
     let v_at_1 = v_unit_1 & 31u;
     let v_j_1 = v_unit_1 >> 5u;
     let v_c_1 = min(tile_column + v_at_1 * 4u, u.e - 4u);
     let v_from_1 = ((n * u.h + g) * u.t + v_j_1) * (u.e >> 2u) + (v_c_1 >> 2u);
+    let v_end_1 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.e >> 2u) + (v_c_1 >> 2u);
     let v_unit_2 = lane + 256u;
     let v_at_2 = v_unit_2 & 31u;
     let v_j_2 = v_unit_2 >> 5u;
     let v_c_2 = min(tile_column + v_at_2 * 4u, u.e - 4u);
     let v_from_2 = ((n * u.h + g) * u.t + v_j_2) * (u.e >> 2u) + (v_c_2 >> 2u);
+    let v_end_2 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.e >> 2u) + (v_c_2 >> 2u);
     let v_unit_3 = lane + 384u;
     let v_at_3 = v_unit_3 & 31u;
     let v_j_3 = v_unit_3 >> 5u;
     let v_c_3 = min(tile_column + v_at_3 * 4u, u.e - 4u);
     let v_from_3 = ((n * u.h + g) * u.t + v_j_3) * (u.e >> 2u) + (v_c_3 >> 2u);
+    let v_end_3 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.e >> 2u) + (v_c_3 >> 2u);
     var q_load_line_0: vec4f;
     var q_load_line_1: vec4f;
     var q_load_line_2: vec4f;
@@ -321,10 +321,10 @@ fn main(
             workgroupBarrier();
         }
 
-        v_load_0 = v[v_from_0 + first_key * (u.e >> 2u)];
-        v_load_1 = v[v_from_1 + first_key * (u.e >> 2u)];
-        v_load_2 = v[v_from_2 + first_key * (u.e >> 2u)];
-        v_load_3 = v[v_from_3 + first_key * (u.e >> 2u)];
+        v_load_0 = v[min(v_from_0 + first_key * (u.e >> 2u), v_end_0)];
+        v_load_1 = v[min(v_from_1 + first_key * (u.e >> 2u), v_end_1)];
+        v_load_2 = v[min(v_from_2 + first_key * (u.e >> 2u), v_end_2)];
+        v_load_3 = v[min(v_from_3 + first_key * (u.e >> 2u), v_end_3)];
         score_0 = score_(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0);
         score_1 = score_(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1);
         score_2 = score_(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2);
@@ -333,6 +333,17 @@ fn main(
         score_5 = score_(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5);
         score_6 = score_(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6);
         score_7 = score_(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7);
+        if (first_key + 64u > u.t) {
+            let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            score_0 = select(vec4f(-infinity()), score_0, is_key_0);
+            score_1 = select(vec4f(-infinity()), score_1, is_key_0);
+            score_2 = select(vec4f(-infinity()), score_2, is_key_0);
+            score_3 = select(vec4f(-infinity()), score_3, is_key_0);
+            score_4 = select(vec4f(-infinity()), score_4, is_key_0);
+            score_5 = select(vec4f(-infinity()), score_5, is_key_0);
+            score_6 = select(vec4f(-infinity()), score_6, is_key_0);
+            score_7 = select(vec4f(-infinity()), score_7, is_key_0);
+        }
 
         let own_0 = vec4f(max(max(score_0.xy, score_0.zw).x, max(score_0.xy, score_0.zw).y), max(max(score_1.xy, score_1.zw).x, max(score_1.xy, score_1.zw).y), max(max(score_2.xy, score_2.zw).x, max(score_2.xy, score_2.zw).y), max(max(score_3.xy, score_3.zw).x, max(score_3.xy, score_3.zw).y));
         let own_1 = vec4f(max(max(score_4.xy, score_4.zw).x, max(score_4.xy, score_4.zw).y), max(max(score_5.xy, score_5.zw).x, max(score_5.xy, score_5.zw).y), max(max(score_6.xy, score_6.zw).x, max(score_6.xy, score_6.zw).y), max(max(score_7.xy, score_7.zw).x, max(score_7.xy, score_7.zw).y));
@@ -417,16 +428,23 @@ fn main(
                 weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0.w, score_1.w, score_2.w, score_3.w);
                 weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4.w, score_5.w, score_6.w, score_7.w);
             }
+            if (key + 16u > u.t) {
+                let left = u.t - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left);
+            }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
             v_tile[v_j_2][v_at_2] = v_load_2;
             v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
-            let next_key = min(key + 16u, u.t - 16u);
-            v_load_0 = v[v_from_0 + next_key * (u.e >> 2u)];
-            v_load_1 = v[v_from_1 + next_key * (u.e >> 2u)];
-            v_load_2 = v[v_from_2 + next_key * (u.e >> 2u)];
-            v_load_3 = v[v_from_3 + next_key * (u.e >> 2u)];
+            let next_key = key + 16u;
+            v_load_0 = v[min(v_from_0 + next_key * (u.e >> 2u), v_end_0)];
+            v_load_1 = v[min(v_from_1 + next_key * (u.e >> 2u), v_end_1)];
+            v_load_2 = v[min(v_from_2 + next_key * (u.e >> 2u), v_end_2)];
+            v_load_3 = v[min(v_from_3 + next_key * (u.e >> 2u), v_end_3)];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_2];
                 let w_1 = weight_tile[0u][row_2 + 8u];
@@ -879,15 +897,6 @@ fn v_vector(start_2: u32) -> vec4f {
     return vec4f(v_edge[min(start_2, last_2)], v_edge[min(start_2 + 1u, last_2)], v_edge[min(start_2 + 2u, last_2)], v_edge[min(start_2 + 3u, last_2)]);
 }
 
-// The score of a key, by its product; beyond the last key there is none.
-fn score__edge(n: u32, g: u32, i: u32, j: u32, product: f32) -> f32 {
-    if (j >= u.t) {
-        return -infinity();
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return u.scale * product;
-}
-
 // What becomes of one sum.
 fn finish_edge(n: u32, g: u32, i: u32, c: u32, row_top: f32, row_total: f32, weighted: f32) {
     if (i >= u.s || c >= u.e) {
@@ -1112,14 +1121,25 @@ fn edge(
         v_load_1 = v_vector(v_from_1 + first_key * u.e);
         v_load_2 = v_vector(v_from_2 + first_key * u.e);
         v_load_3 = v_vector(v_from_3 + first_key * u.e);
-        score_0 = vec4f(score__edge(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0.x), score__edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 1u), score_0.y), score__edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 2u), score_0.z), score__edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 3u), score_0.w));
-        score_1 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1.x), score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 1u), score_1.y), score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 2u), score_1.z), score__edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 3u), score_1.w));
-        score_2 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2.x), score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 1u), score_2.y), score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 2u), score_2.z), score__edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 3u), score_2.w));
-        score_3 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3.x), score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), score_3.y), score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), score_3.z), score__edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), score_3.w));
-        score_4 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, score_4.x), score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), score_4.y), score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), score_4.z), score__edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), score_4.w));
-        score_5 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5.x), score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), score_5.y), score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), score_5.z), score__edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), score_5.w));
-        score_6 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6.x), score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), score_6.y), score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), score_6.z), score__edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), score_6.w));
-        score_7 = vec4f(score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7.x), score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), score_7.y), score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), score_7.z), score__edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), score_7.w));
+        score_0 = score_(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0);
+        score_1 = score_(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1);
+        score_2 = score_(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2);
+        score_3 = score_(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3);
+        score_4 = score_(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, score_4);
+        score_5 = score_(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5);
+        score_6 = score_(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6);
+        score_7 = score_(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7);
+        if (first_key + 64u > u.t) {
+            let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            score_0 = select(vec4f(-infinity()), score_0, is_key_0);
+            score_1 = select(vec4f(-infinity()), score_1, is_key_0);
+            score_2 = select(vec4f(-infinity()), score_2, is_key_0);
+            score_3 = select(vec4f(-infinity()), score_3, is_key_0);
+            score_4 = select(vec4f(-infinity()), score_4, is_key_0);
+            score_5 = select(vec4f(-infinity()), score_5, is_key_0);
+            score_6 = select(vec4f(-infinity()), score_6, is_key_0);
+            score_7 = select(vec4f(-infinity()), score_7, is_key_0);
+        }
 
         let own_0 = vec4f(max(max(score_0.xy, score_0.zw).x, max(score_0.xy, score_0.zw).y), max(max(score_1.xy, score_1.zw).x, max(score_1.xy, score_1.zw).y), max(max(score_2.xy, score_2.zw).x, max(score_2.xy, score_2.zw).y), max(max(score_3.xy, score_3.zw).x, max(score_3.xy, score_3.zw).y));
         let own_1 = vec4f(max(max(score_4.xy, score_4.zw).x, max(score_4.xy, score_4.zw).y), max(max(score_5.xy, score_5.zw).x, max(score_5.xy, score_5.zw).y), max(max(score_6.xy, score_6.zw).x, max(score_6.xy, score_6.zw).y), max(max(score_7.xy, score_7.zw).x, max(score_7.xy, score_7.zw).y));

@@ -29,22 +29,14 @@ var<workgroup> k_tile: array<array<array<vec4f, 16>, 1>, 16>;
 var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;
 var<workgroup> v_tile: array<array<vec4f, 16>, 16>;
 
-// A weight; beyond the last key there is none.
-fn weight_(n: u32, g: u32, j: u32, i: u32, product_0_2: vec4f, product_1_2: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0_2, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers[(((u.b + n) * u.h + g) * u.s + i) >> 2u]) / row_numbers[(((2u * u.b + n) * u.h + g) * u.s + i) >> 2u] * (product_1_2 - row_numbers[((n * u.h + g) * u.s + i) >> 2u]) * u.scale, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s)));
+// A weight.
+fn weight_(n: u32, g: u32, j: u32, i: u32, product_0_2: vec4f, product_1_2: vec4f, row_numbers_: vec4f, row_numbers_2: vec4f, row_numbers_3: vec4f) -> vec4f {
+    return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0_2, vec4i(i32(j)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_) / row_numbers_2 * (product_1_2 - row_numbers_3) * u.scale, vec4i(i32(j)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s)));
 }
 
-// A weight; beyond the last key there is none.
-fn weight_2(n: u32, g: u32, j: u32, i: u32, product_0_3: vec4f, product_1_3: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(select(vec4f(LOWEST), u.scale * product_0_3, vec4i(i32(nearest_row_)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers[(((u.b + n) * u.h + g) * u.s + i) >> 2u]) / row_numbers[(((2u * u.b + n) * u.h + g) * u.s + i) >> 2u];
+// A weight.
+fn weight_2(n: u32, g: u32, j: u32, i: u32, product_0_3: vec4f, product_1_3: vec4f, row_numbers_4: vec4f, row_numbers_5: vec4f) -> vec4f {
+    return exp(select(vec4f(LOWEST), u.scale * product_0_3, vec4i(i32(j)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_4) / row_numbers_5;
 }
 
 // What becomes of a sum, or of four neighbouring ones.
@@ -724,22 +716,44 @@ fn dk_dv(
 
         v_load_0 = q[v_from_0 + first_key * (u.d >> 2u)];
         v_load_1 = q[v_from_1 + first_key * (u.d >> 2u)];
-        let weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
-        product_0 = weight_(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
-        let weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
-        product_1 = weight_(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
-        let weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_);
-        product_2 = weight_(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_);
-        let weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_);
-        product_3 = weight_(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_);
-        let weight_2_4_0 = weight_2(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_);
-        product_4 = weight_(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_);
-        let weight_2_5_0 = weight_2(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_);
-        product_5 = weight_(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_);
-        let weight_2_6_0 = weight_2(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_);
-        product_6 = weight_(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_);
-        let weight_2_7_0 = weight_2(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_);
-        product_7 = weight_(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_);
+        let row_numbers_0 = row_numbers[(((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 4u)) >> 2u];
+        let row_numbers_0_ = row_numbers[(((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 4u)) >> 2u];
+        let row_numbers_0_2 = row_numbers[((n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 4u)) >> 2u];
+        var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_);
+        product_0 = weight_(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_, row_numbers_0, row_numbers_0_);
+        product_1 = weight_(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_, row_numbers_0, row_numbers_0_);
+        product_2 = weight_(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_, row_numbers_0, row_numbers_0_);
+        product_3 = weight_(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_4_0 = weight_2(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_, row_numbers_0, row_numbers_0_);
+        product_4 = weight_(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_5_0 = weight_2(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_, row_numbers_0, row_numbers_0_);
+        product_5 = weight_(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_6_0 = weight_2(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_, row_numbers_0, row_numbers_0_);
+        product_6 = weight_(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_7_0 = weight_2(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_, row_numbers_0, row_numbers_0_);
+        product_7 = weight_(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        if (first_key + 64u > u.s) {
+            let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            product_0 = select(vec4f(0.0), product_0, is_key_0);
+            product_1 = select(vec4f(0.0), product_1, is_key_0);
+            product_2 = select(vec4f(0.0), product_2, is_key_0);
+            product_3 = select(vec4f(0.0), product_3, is_key_0);
+            product_4 = select(vec4f(0.0), product_4, is_key_0);
+            product_5 = select(vec4f(0.0), product_5, is_key_0);
+            product_6 = select(vec4f(0.0), product_6, is_key_0);
+            product_7 = select(vec4f(0.0), product_7, is_key_0);
+            weight_2_0_0 = select(vec4f(0.0), weight_2_0_0, is_key_0);
+            weight_2_1_0 = select(vec4f(0.0), weight_2_1_0, is_key_0);
+            weight_2_2_0 = select(vec4f(0.0), weight_2_2_0, is_key_0);
+            weight_2_3_0 = select(vec4f(0.0), weight_2_3_0, is_key_0);
+            weight_2_4_0 = select(vec4f(0.0), weight_2_4_0, is_key_0);
+            weight_2_5_0 = select(vec4f(0.0), weight_2_5_0, is_key_0);
+            weight_2_6_0 = select(vec4f(0.0), weight_2_6_0, is_key_0);
+            weight_2_7_0 = select(vec4f(0.0), weight_2_7_0, is_key_0);
+        }
 
         if (tile_column == 0u) {
             score_gradients[(head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + row_4 * 4u)) * (queries >> 2u) + ((first_key + column_4 * 4u - first_query) >> 2u)] = product_0;
@@ -1773,24 +1787,6 @@ fn dq_(
 @group(0) @binding(7) var<storage, read_write> score_gradients_dk_dv_edge: array<f32>;
 @group(0) @binding(8) var<storage, read> row_numbers_dk_dv_edge: array<f32>;
 
-// A weight; beyond the last key there is none.
-fn weight__dk_dv_edge(n: u32, g: u32, j: u32, i: u32, product_0_2: f32, product_1_2: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return select(0.0, exp(select(LOWEST, u.scale * product_0_2, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + i]) / row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + i] * (product_1_2 - row_numbers_dk_dv_edge[(n * u.h + g) * u.s + i]) * u.scale, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s)));
-}
-
-// A weight; beyond the last key there is none.
-fn weight_2_dk_dv_edge(n: u32, g: u32, j: u32, i: u32, product_0_3: f32, product_1_3: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(select(LOWEST, u.scale * product_0_3, i32(nearest_row_) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + i]) / row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + i];
-}
-
 // Four neighbours along p of the operand v; beyond its end, the last one.
 fn v_vector(start: u32) -> vec4f {
     let last = u.b * u.h * u.s * u.d - 1u;
@@ -2462,22 +2458,44 @@ fn dk_dv_edge(
 
         v_load_0 = v_vector(v_from_0 + first_key * u.d);
         v_load_1 = v_vector(v_from_1 + first_key * u.d);
-        let weight_2_0_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0.x, product_0_.x), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0.y, product_0_.y), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0.z, product_0_.z), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0.w, product_0_.w));
-        product_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0.x, product_0_.x), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0.y, product_0_.y), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0.z, product_0_.z), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0.w, product_0_.w));
-        let weight_2_1_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1.x, product_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1.y, product_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1.z, product_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1.w, product_1_.w));
-        product_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1.x, product_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1.y, product_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1.z, product_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1.w, product_1_.w));
-        let weight_2_2_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2.x, product_2_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2.y, product_2_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2.z, product_2_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2.w, product_2_.w));
-        product_2 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2.x, product_2_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2.y, product_2_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2.z, product_2_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2.w, product_2_.w));
-        let weight_2_3_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3.x, product_3_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3.y, product_3_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3.z, product_3_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3.w, product_3_.w));
-        product_3 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3.x, product_3_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3.y, product_3_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3.z, product_3_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3.w, product_3_.w));
-        let weight_2_4_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4.x, product_4_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 1u), product_4.y, product_4_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 2u), product_4.z, product_4_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 3u), product_4.w, product_4_.w));
-        product_4 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4.x, product_4_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 1u), product_4.y, product_4_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 2u), product_4.z, product_4_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 3u), product_4.w, product_4_.w));
-        let weight_2_5_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5.x, product_5_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 1u), product_5.y, product_5_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 2u), product_5.z, product_5_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 3u), product_5.w, product_5_.w));
-        product_5 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5.x, product_5_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 1u), product_5.y, product_5_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 2u), product_5.z, product_5_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 3u), product_5.w, product_5_.w));
-        let weight_2_6_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6.x, product_6_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 1u), product_6.y, product_6_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 2u), product_6.z, product_6_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 3u), product_6.w, product_6_.w));
-        product_6 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6.x, product_6_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 1u), product_6.y, product_6_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 2u), product_6.z, product_6_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 3u), product_6.w, product_6_.w));
-        let weight_2_7_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7.x, product_7_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 1u), product_7.y, product_7_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 2u), product_7.z, product_7_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 3u), product_7.w, product_7_.w));
-        product_7 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7.x, product_7_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 1u), product_7.y, product_7_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 2u), product_7.z, product_7_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 3u), product_7.w, product_7_.w));
+        let row_numbers_0 = vec4f(row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_0_ = vec4f(row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_0_2 = vec4f(row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_);
+        product_0 = weight_(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_, row_numbers_0, row_numbers_0_);
+        product_1 = weight_(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_, row_numbers_0, row_numbers_0_);
+        product_2 = weight_(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_, row_numbers_0, row_numbers_0_);
+        product_3 = weight_(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_4_0 = weight_2(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_, row_numbers_0, row_numbers_0_);
+        product_4 = weight_(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_5_0 = weight_2(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_, row_numbers_0, row_numbers_0_);
+        product_5 = weight_(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_6_0 = weight_2(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_, row_numbers_0, row_numbers_0_);
+        product_6 = weight_(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_7_0 = weight_2(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_, row_numbers_0, row_numbers_0_);
+        product_7 = weight_(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        if (first_key + 64u > u.s) {
+            let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            product_0 = select(vec4f(0.0), product_0, is_key_0);
+            product_1 = select(vec4f(0.0), product_1, is_key_0);
+            product_2 = select(vec4f(0.0), product_2, is_key_0);
+            product_3 = select(vec4f(0.0), product_3, is_key_0);
+            product_4 = select(vec4f(0.0), product_4, is_key_0);
+            product_5 = select(vec4f(0.0), product_5, is_key_0);
+            product_6 = select(vec4f(0.0), product_6, is_key_0);
+            product_7 = select(vec4f(0.0), product_7, is_key_0);
+            weight_2_0_0 = select(vec4f(0.0), weight_2_0_0, is_key_0);
+            weight_2_1_0 = select(vec4f(0.0), weight_2_1_0, is_key_0);
+            weight_2_2_0 = select(vec4f(0.0), weight_2_2_0, is_key_0);
+            weight_2_3_0 = select(vec4f(0.0), weight_2_3_0, is_key_0);
+            weight_2_4_0 = select(vec4f(0.0), weight_2_4_0, is_key_0);
+            weight_2_5_0 = select(vec4f(0.0), weight_2_5_0, is_key_0);
+            weight_2_6_0 = select(vec4f(0.0), weight_2_6_0, is_key_0);
+            weight_2_7_0 = select(vec4f(0.0), weight_2_7_0, is_key_0);
+        }
 
         if (tile_column == 0u) {
             let start_5 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + row_4 * 4u)) * queries + (first_key + column_4 * 4u - first_query);

@@ -26,11 +26,8 @@ var<workgroup> k_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> weight_tile: array<array<vec4f, 8>, 16>;
 var<workgroup> v_tile: array<array<vec4f, 32>, 16>;
 
-// A weight; beyond the last key there is none.
+// A weight.
 fn weight_(n: u32, g: u32, i: u32, j: u32, product_0: vec4f, product_1: vec4f) -> vec4f {
-    if (j >= u.t) {
-        return vec4f(0.0);
-    }
     let nearest_row = min(i, u.s - 1u);
     return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(nearest_row) + (i32(u.t) - i32(u.s)))) - row_numbers[((u.b + n) * u.h + g) * u.s + nearest_row]) / row_numbers[((2u * u.b + n) * u.h + g) * u.s + nearest_row] * (product_1 - row_numbers[(n * u.h + g) * u.s + nearest_row]) * u.scale, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(nearest_row) + (i32(u.t) - i32(u.s))));
 }
@@ -112,21 +109,25 @@ fn dq_(
     let v_j_0 = v_unit_0 >> 5u;
     let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_from_0 = ((n * u.h + g) * u.t + v_j_0) * (u.d >> 2u) + (v_p_0 >> 2u);
+    let v_end_0 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.d >> 2u) + (v_p_0 >> 2u);
     let v_unit_1 = lane + 128u;
     let v_at_1 = v_unit_1 & 31u;
     let v_j_1 = v_unit_1 >> 5u;
     let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
     let v_from_1 = ((n * u.h + g) * u.t + v_j_1) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_end_1 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.d >> 2u) + (v_p_1 >> 2u);
     let v_unit_2 = lane + 256u;
     let v_at_2 = v_unit_2 & 31u;
     let v_j_2 = v_unit_2 >> 5u;
     let v_p_2 = min(tile_column + v_at_2 * 4u, u.d - 4u);
     let v_from_2 = ((n * u.h + g) * u.t + v_j_2) * (u.d >> 2u) + (v_p_2 >> 2u);
+    let v_end_2 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.d >> 2u) + (v_p_2 >> 2u);
     let v_unit_3 = lane + 384u;
     let v_at_3 = v_unit_3 & 31u;
     let v_j_3 = v_unit_3 >> 5u;
     let v_p_3 = min(tile_column + v_at_3 * 4u, u.d - 4u);
     let v_from_3 = ((n * u.h + g) * u.t + v_j_3) * (u.d >> 2u) + (v_p_3 >> 2u);
+    let v_end_3 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.d >> 2u) + (v_p_3 >> 2u);
     var v_load_0: vec4f;
     var v_load_1: vec4f;
     var v_load_2: vec4f;
@@ -667,10 +668,10 @@ fn dq_(
             workgroupBarrier();
         }
 
-        v_load_0 = k[v_from_0 + first_key * (u.d >> 2u)];
-        v_load_1 = k[v_from_1 + first_key * (u.d >> 2u)];
-        v_load_2 = k[v_from_2 + first_key * (u.d >> 2u)];
-        v_load_3 = k[v_from_3 + first_key * (u.d >> 2u)];
+        v_load_0 = k[min(v_from_0 + first_key * (u.d >> 2u), v_end_0)];
+        v_load_1 = k[min(v_from_1 + first_key * (u.d >> 2u), v_end_1)];
+        v_load_2 = k[min(v_from_2 + first_key * (u.d >> 2u), v_end_2)];
+        v_load_3 = k[min(v_from_3 + first_key * (u.d >> 2u), v_end_3)];
         product_0_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0_0, product_0_0_);
         product_0_1 = weight_(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 64u), product_0_1, product_0_1_);
         product_1_0 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1_0, product_1_0_);
@@ -679,6 +680,18 @@ fn dq_(
         product_2_1 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 64u), product_2_1, product_2_1_);
         product_3_0 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3_0, product_3_0_);
         product_3_1 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 64u), product_3_1, product_3_1_);
+        if (first_key + 128u > u.t) {
+            let is_key_0 = vec4u(first_key + column_3 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            let is_key_1 = vec4u(first_key + (column_3 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            product_0_0 = select(vec4f(0.0), product_0_0, is_key_0);
+            product_0_1 = select(vec4f(0.0), product_0_1, is_key_1);
+            product_1_0 = select(vec4f(0.0), product_1_0, is_key_0);
+            product_1_1 = select(vec4f(0.0), product_1_1, is_key_1);
+            product_2_0 = select(vec4f(0.0), product_2_0, is_key_0);
+            product_2_1 = select(vec4f(0.0), product_2_1, is_key_1);
+            product_3_0 = select(vec4f(0.0), product_3_0, is_key_0);
+            product_3_1 = select(vec4f(0.0), product_3_1, is_key_1);
+        }
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
@@ -700,11 +713,11 @@ fn dq_(
             v_tile[v_j_2][v_at_2] = v_load_2;
             v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
-            let next_key = min(key + 16u, u.t - 16u);
-            v_load_0 = k[v_from_0 + next_key * (u.d >> 2u)];
-            v_load_1 = k[v_from_1 + next_key * (u.d >> 2u)];
-            v_load_2 = k[v_from_2 + next_key * (u.d >> 2u)];
-            v_load_3 = k[v_from_3 + next_key * (u.d >> 2u)];
+            let next_key = key + 16u;
+            v_load_0 = k[min(v_from_0 + next_key * (u.d >> 2u), v_end_0)];
+            v_load_1 = k[min(v_from_1 + next_key * (u.d >> 2u), v_end_1)];
+            v_load_2 = k[min(v_from_2 + next_key * (u.d >> 2u), v_end_2)];
+            v_load_3 = k[min(v_from_3 + next_key * (u.d >> 2u), v_end_3)];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
                 let v_0 = v_tile[0u][column_3];
@@ -935,11 +948,11 @@ fn dq_(
             v_tile[v_j_2][v_at_2] = v_load_2;
             v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
-            let next_key_ = min(key_ + 16u, u.t - 16u);
-            v_load_0 = k[v_from_0 + next_key_ * (u.d >> 2u)];
-            v_load_1 = k[v_from_1 + next_key_ * (u.d >> 2u)];
-            v_load_2 = k[v_from_2 + next_key_ * (u.d >> 2u)];
-            v_load_3 = k[v_from_3 + next_key_ * (u.d >> 2u)];
+            let next_key_ = key_ + 16u;
+            v_load_0 = k[min(v_from_0 + next_key_ * (u.d >> 2u), v_end_0)];
+            v_load_1 = k[min(v_from_1 + next_key_ * (u.d >> 2u), v_end_1)];
+            v_load_2 = k[min(v_from_2 + next_key_ * (u.d >> 2u), v_end_2)];
+            v_load_3 = k[min(v_from_3 + next_key_ * (u.d >> 2u), v_end_3)];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
                 let v_0 = v_tile[0u][column_3];
@@ -1164,24 +1177,16 @@ fn dq_(
 
 @group(0) @binding(5) var<storage, read_write> dk: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> dv: array<vec4f>;
-@group(0) @binding(7) var<storage, read> row_numbers_dk_dv: array<vec4f>;
+@group(0) @binding(7) var<storage, read> row_numbers_5: array<f32>;
 
-// A weight; beyond the last key there is none.
-fn weight__dk_dv(n: u32, g: u32, j: u32, i: u32, product_0: vec4f, product_1: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv[(((u.b + n) * u.h + g) * u.s + i) >> 2u]) / row_numbers_dk_dv[(((2u * u.b + n) * u.h + g) * u.s + i) >> 2u] * (product_1 - row_numbers_dk_dv[((n * u.h + g) * u.s + i) >> 2u]) * u.scale, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s)));
+// A weight.
+fn weight__dk_dv(n: u32, g: u32, j: u32, i: u32, product_0: vec4f, product_1: vec4f, row_numbers: vec4f, row_numbers_: vec4f, row_numbers_2: vec4f) -> vec4f {
+    return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0, vec4i(i32(j)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers) / row_numbers_ * (product_1 - row_numbers_2) * u.scale, vec4i(i32(j)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s)));
 }
 
-// A weight; beyond the last key there is none.
-fn weight_2(n: u32, g: u32, j: u32, i: u32, product_0_: vec4f, product_1_: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(select(vec4f(LOWEST), u.scale * product_0_, vec4i(i32(nearest_row_)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv[(((u.b + n) * u.h + g) * u.s + i) >> 2u]) / row_numbers_dk_dv[(((2u * u.b + n) * u.h + g) * u.s + i) >> 2u];
+// A weight.
+fn weight_2(n: u32, g: u32, j: u32, i: u32, product_0_: vec4f, product_1_: vec4f, row_numbers_3: vec4f, row_numbers_4: vec4f) -> vec4f {
+    return exp(select(vec4f(LOWEST), u.scale * product_0_, vec4i(i32(j)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_3) / row_numbers_4;
 }
 
 // What becomes of a sum, or of four neighbouring ones.
@@ -1281,21 +1286,25 @@ fn dk_dv(
     let v_i_0 = v_unit_0 >> 5u;
     let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_from_0 = ((n * u.h + g) * u.s + v_i_0) * (u.d >> 2u) + (v_p_0 >> 2u);
+    let v_end_0 = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.d >> 2u) + (v_p_0 >> 2u);
     let v_unit_1 = lane + 128u;
     let v_at_1 = v_unit_1 & 31u;
     let v_i_1 = v_unit_1 >> 5u;
     let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
     let v_from_1 = ((n * u.h + g) * u.s + v_i_1) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_end_1 = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.d >> 2u) + (v_p_1 >> 2u);
     let v_unit_2 = lane + 256u;
     let v_at_2 = v_unit_2 & 31u;
     let v_i_2 = v_unit_2 >> 5u;
     let v_p_2 = min(tile_column + v_at_2 * 4u, u.d - 4u);
     let v_from_2 = ((n * u.h + g) * u.s + v_i_2) * (u.d >> 2u) + (v_p_2 >> 2u);
+    let v_end_2 = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.d >> 2u) + (v_p_2 >> 2u);
     let v_unit_3 = lane + 384u;
     let v_at_3 = v_unit_3 & 31u;
     let v_i_3 = v_unit_3 >> 5u;
     let v_p_3 = min(tile_column + v_at_3 * 4u, u.d - 4u);
     let v_from_3 = ((n * u.h + g) * u.s + v_i_3) * (u.d >> 2u) + (v_p_3 >> 2u);
+    let v_end_3 = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.d >> 2u) + (v_p_3 >> 2u);
     var v_load_0: vec4f;
     var v_load_1: vec4f;
     var v_load_2: vec4f;
@@ -1305,21 +1314,25 @@ fn dk_dv(
     let v_i_0_ = v_unit_0_ >> 5u;
     let v_c_0 = min(tile_column + v_at_0_ * 4u, u.e - 4u);
     let v_from_0_ = ((n * u.h + g) * u.s + v_i_0_) * (u.e >> 2u) + (v_c_0 >> 2u);
+    let v_end_0_ = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.e >> 2u) + (v_c_0 >> 2u);
     let v_unit_1_ = lane + 128u;
     let v_at_1_ = v_unit_1_ & 31u;
     let v_i_1_ = v_unit_1_ >> 5u;
     let v_c_1 = min(tile_column + v_at_1_ * 4u, u.e - 4u);
     let v_from_1_ = ((n * u.h + g) * u.s + v_i_1_) * (u.e >> 2u) + (v_c_1 >> 2u);
+    let v_end_1_ = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.e >> 2u) + (v_c_1 >> 2u);
     let v_unit_2_ = lane + 256u;
     let v_at_2_ = v_unit_2_ & 31u;
     let v_i_2_ = v_unit_2_ >> 5u;
     let v_c_2 = min(tile_column + v_at_2_ * 4u, u.e - 4u);
     let v_from_2_ = ((n * u.h + g) * u.s + v_i_2_) * (u.e >> 2u) + (v_c_2 >> 2u);
+    let v_end_2_ = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.e >> 2u) + (v_c_2 >> 2u);
     let v_unit_3_ = lane + 384u;
     let v_at_3_ = v_unit_3_ & 31u;
     let v_i_3_ = v_unit_3_ >> 5u;
     let v_c_3 = min(tile_column + v_at_3_ * 4u, u.e - 4u);
     let v_from_3_ = ((n * u.h + g) * u.s + v_i_3_) * (u.e >> 2u) + (v_c_3 >> 2u);
+    let v_end_3_ = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.e >> 2u) + (v_c_3 >> 2u);
     var v_load_0_: vec4f;
     var v_load_1_: vec4f;
     var v_load_2_: vec4f;
@@ -1862,26 +1875,52 @@ fn dk_dv(
             }
         }
 
-        v_load_0 = q[v_from_0 + first_key * (u.d >> 2u)];
-        v_load_1 = q[v_from_1 + first_key * (u.d >> 2u)];
-        v_load_2 = q[v_from_2 + first_key * (u.d >> 2u)];
-        v_load_3 = q[v_from_3 + first_key * (u.d >> 2u)];
-        let weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
-        product_0_0 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
-        let weight_2_0_1 = weight_2(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
-        product_0_1 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
-        let weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_);
-        product_1_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_);
-        let weight_2_1_1 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_);
-        product_1_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_);
-        let weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_);
-        product_2_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_);
-        let weight_2_2_1 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_);
-        product_2_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_);
-        let weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
-        product_3_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
-        let weight_2_3_1 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
-        product_3_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
+        v_load_0 = q[min(v_from_0 + first_key * (u.d >> 2u), v_end_0)];
+        v_load_1 = q[min(v_from_1 + first_key * (u.d >> 2u), v_end_1)];
+        v_load_2 = q[min(v_from_2 + first_key * (u.d >> 2u), v_end_2)];
+        v_load_3 = q[min(v_from_3 + first_key * (u.d >> 2u), v_end_3)];
+        let row_numbers_0 = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1 = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0_ = vec4f(row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1_ = vec4f(row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0_2 = vec4f(row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1_2 = vec4f(row_numbers_5[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_);
+        product_0_0 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_0_1 = weight_2(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_, row_numbers_1, row_numbers_1_);
+        product_0_1 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_, row_numbers_0, row_numbers_0_);
+        product_1_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_1_1 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_, row_numbers_1, row_numbers_1_);
+        product_1_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_, row_numbers_0, row_numbers_0_);
+        product_2_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_2_1 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_, row_numbers_1, row_numbers_1_);
+        product_2_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_, row_numbers_0, row_numbers_0_);
+        product_3_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_3_1 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_, row_numbers_1, row_numbers_1_);
+        product_3_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        if (first_key + 128u > u.s) {
+            let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            let is_key_1 = vec4u(first_key + (column_4 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            product_0_0 = select(vec4f(0.0), product_0_0, is_key_0);
+            product_0_1 = select(vec4f(0.0), product_0_1, is_key_1);
+            product_1_0 = select(vec4f(0.0), product_1_0, is_key_0);
+            product_1_1 = select(vec4f(0.0), product_1_1, is_key_1);
+            product_2_0 = select(vec4f(0.0), product_2_0, is_key_0);
+            product_2_1 = select(vec4f(0.0), product_2_1, is_key_1);
+            product_3_0 = select(vec4f(0.0), product_3_0, is_key_0);
+            product_3_1 = select(vec4f(0.0), product_3_1, is_key_1);
+            weight_2_0_0 = select(vec4f(0.0), weight_2_0_0, is_key_0);
+            weight_2_0_1 = select(vec4f(0.0), weight_2_0_1, is_key_1);
+            weight_2_1_0 = select(vec4f(0.0), weight_2_1_0, is_key_0);
+            weight_2_1_1 = select(vec4f(0.0), weight_2_1_1, is_key_1);
+            weight_2_2_0 = select(vec4f(0.0), weight_2_2_0, is_key_0);
+            weight_2_2_1 = select(vec4f(0.0), weight_2_2_1, is_key_1);
+            weight_2_3_0 = select(vec4f(0.0), weight_2_3_0, is_key_0);
+            weight_2_3_1 = select(vec4f(0.0), weight_2_3_1, is_key_1);
+        }
 
         if (tile_column < u.d) {
             for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
@@ -1904,11 +1943,11 @@ fn dk_dv(
                 v_tile[v_i_2][v_at_2] = v_load_2;
                 v_tile[v_i_3][v_at_3] = v_load_3;
                 workgroupBarrier();
-                let next_key = min(key + 16u, u.s - 16u);
-                v_load_0 = q[v_from_0 + next_key * (u.d >> 2u)];
-                v_load_1 = q[v_from_1 + next_key * (u.d >> 2u)];
-                v_load_2 = q[v_from_2 + next_key * (u.d >> 2u)];
-                v_load_3 = q[v_from_3 + next_key * (u.d >> 2u)];
+                let next_key = key + 16u;
+                v_load_0 = q[min(v_from_0 + next_key * (u.d >> 2u), v_end_0)];
+                v_load_1 = q[min(v_from_1 + next_key * (u.d >> 2u), v_end_1)];
+                v_load_2 = q[min(v_from_2 + next_key * (u.d >> 2u), v_end_2)];
+                v_load_3 = q[min(v_from_3 + next_key * (u.d >> 2u), v_end_3)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
                     let v_0 = v_tile[0u][column_4];
@@ -2139,11 +2178,11 @@ fn dk_dv(
                 v_tile[v_i_2][v_at_2] = v_load_2;
                 v_tile[v_i_3][v_at_3] = v_load_3;
                 workgroupBarrier();
-                let next_key_ = min(key_ + 16u, u.s - 16u);
-                v_load_0 = q[v_from_0 + next_key_ * (u.d >> 2u)];
-                v_load_1 = q[v_from_1 + next_key_ * (u.d >> 2u)];
-                v_load_2 = q[v_from_2 + next_key_ * (u.d >> 2u)];
-                v_load_3 = q[v_from_3 + next_key_ * (u.d >> 2u)];
+                let next_key_ = key_ + 16u;
+                v_load_0 = q[min(v_from_0 + next_key_ * (u.d >> 2u), v_end_0)];
+                v_load_1 = q[min(v_from_1 + next_key_ * (u.d >> 2u), v_end_1)];
+                v_load_2 = q[min(v_from_2 + next_key_ * (u.d >> 2u), v_end_2)];
+                v_load_3 = q[min(v_from_3 + next_key_ * (u.d >> 2u), v_end_3)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
                     let v_0 = v_tile[0u][column_4];
@@ -2357,10 +2396,10 @@ fn dk_dv(
         }
 
         if (tile_column < u.e) {
-            v_load_0_ = dy[v_from_0_ + first_key * (u.e >> 2u)];
-            v_load_1_ = dy[v_from_1_ + first_key * (u.e >> 2u)];
-            v_load_2_ = dy[v_from_2_ + first_key * (u.e >> 2u)];
-            v_load_3_ = dy[v_from_3_ + first_key * (u.e >> 2u)];
+            v_load_0_ = dy[min(v_from_0_ + first_key * (u.e >> 2u), v_end_0_)];
+            v_load_1_ = dy[min(v_from_1_ + first_key * (u.e >> 2u), v_end_1_)];
+            v_load_2_ = dy[min(v_from_2_ + first_key * (u.e >> 2u), v_end_2_)];
+            v_load_3_ = dy[min(v_from_3_ + first_key * (u.e >> 2u), v_end_3_)];
             for (var turn_2 = 0u; turn_2 < 4u && first_key + turn_2 * 16u < end; turn_2 += 1u) {
                 let key_2 = first_key + turn_2 * 16u;
                 if ((column_4 >> 2u) == turn_2) {
@@ -2381,11 +2420,11 @@ fn dk_dv(
                 v_tile[v_i_2_][v_at_2_] = v_load_2_;
                 v_tile[v_i_3_][v_at_3_] = v_load_3_;
                 workgroupBarrier();
-                let next_key_2 = min(key_2 + 16u, u.s - 16u);
-                v_load_0_ = dy[v_from_0_ + next_key_2 * (u.e >> 2u)];
-                v_load_1_ = dy[v_from_1_ + next_key_2 * (u.e >> 2u)];
-                v_load_2_ = dy[v_from_2_ + next_key_2 * (u.e >> 2u)];
-                v_load_3_ = dy[v_from_3_ + next_key_2 * (u.e >> 2u)];
+                let next_key_2 = key_2 + 16u;
+                v_load_0_ = dy[min(v_from_0_ + next_key_2 * (u.e >> 2u), v_end_0_)];
+                v_load_1_ = dy[min(v_from_1_ + next_key_2 * (u.e >> 2u), v_end_1_)];
+                v_load_2_ = dy[min(v_from_2_ + next_key_2 * (u.e >> 2u), v_end_2_)];
+                v_load_3_ = dy[min(v_from_3_ + next_key_2 * (u.e >> 2u), v_end_3_)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
                     let v_0 = v_tile[0u][column_4];
@@ -2616,11 +2655,11 @@ fn dk_dv(
                 v_tile[v_i_2_][v_at_2_] = v_load_2_;
                 v_tile[v_i_3_][v_at_3_] = v_load_3_;
                 workgroupBarrier();
-                let next_key_3 = min(key_3 + 16u, u.s - 16u);
-                v_load_0_ = dy[v_from_0_ + next_key_3 * (u.e >> 2u)];
-                v_load_1_ = dy[v_from_1_ + next_key_3 * (u.e >> 2u)];
-                v_load_2_ = dy[v_from_2_ + next_key_3 * (u.e >> 2u)];
-                v_load_3_ = dy[v_from_3_ + next_key_3 * (u.e >> 2u)];
+                let next_key_3 = key_3 + 16u;
+                v_load_0_ = dy[min(v_from_0_ + next_key_3 * (u.e >> 2u), v_end_0_)];
+                v_load_1_ = dy[min(v_from_1_ + next_key_3 * (u.e >> 2u), v_end_1_)];
+                v_load_2_ = dy[min(v_from_2_ + next_key_3 * (u.e >> 2u), v_end_2_)];
+                v_load_3_ = dy[min(v_from_3_ + next_key_3 * (u.e >> 2u), v_end_3_)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
                     let v_0 = v_tile[0u][column_4];
@@ -2857,15 +2896,6 @@ fn dk_dv(
 @group(0) @binding(3) var<storage, read> v_dq_edge: array<f32>;
 @group(0) @binding(4) var<storage, read> dy_dq_edge: array<f32>;
 @group(0) @binding(5) var<storage, read_write> dq_dq_edge: array<f32>;
-
-// A weight; beyond the last key there is none.
-fn weight__dq_edge(n: u32, g: u32, i: u32, j: u32, product_0: f32, product_1: f32) -> f32 {
-    if (j >= u.t) {
-        return 0.0;
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return select(0.0, exp(select(LOWEST, u.scale * product_0, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s))) - row_numbers[((u.b + n) * u.h + g) * u.s + nearest_row]) / row_numbers[((2u * u.b + n) * u.h + g) * u.s + nearest_row] * (product_1 - row_numbers[(n * u.h + g) * u.s + nearest_row]) * u.scale, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s)));
-}
 
 // Four neighbours along p of the operand v; beyond its end, the last one.
 fn v_vector(start: u32) -> vec4f {
@@ -3523,14 +3553,26 @@ fn dq_edge(
         v_load_1 = v_vector(v_from_1 + first_key * u.d);
         v_load_2 = v_vector(v_from_2 + first_key * u.d);
         v_load_3 = v_vector(v_from_3 + first_key * u.d);
-        product_0_0 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0_0.x, product_0_0_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 1u), product_0_0.y, product_0_0_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 2u), product_0_0.z, product_0_0_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 3u), product_0_0.w, product_0_0_.w));
-        product_0_1 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 64u), product_0_1.x, product_0_1_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 65u), product_0_1.y, product_0_1_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 66u), product_0_1.z, product_0_1_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 67u), product_0_1.w, product_0_1_.w));
-        product_1_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1_0.x, product_1_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 1u), product_1_0.y, product_1_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 2u), product_1_0.z, product_1_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 3u), product_1_0.w, product_1_0_.w));
-        product_1_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 64u), product_1_1.x, product_1_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 65u), product_1_1.y, product_1_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 66u), product_1_1.z, product_1_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 67u), product_1_1.w, product_1_1_.w));
-        product_2_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2_0.x, product_2_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 1u), product_2_0.y, product_2_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 2u), product_2_0.z, product_2_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 3u), product_2_0.w, product_2_0_.w));
-        product_2_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 64u), product_2_1.x, product_2_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 65u), product_2_1.y, product_2_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 66u), product_2_1.z, product_2_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 67u), product_2_1.w, product_2_1_.w));
-        product_3_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3_0.x, product_3_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 1u), product_3_0.y, product_3_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 2u), product_3_0.z, product_3_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 3u), product_3_0.w, product_3_0_.w));
-        product_3_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 64u), product_3_1.x, product_3_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 65u), product_3_1.y, product_3_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 66u), product_3_1.z, product_3_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 67u), product_3_1.w, product_3_1_.w));
+        product_0_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0_0, product_0_0_);
+        product_0_1 = weight_(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 64u), product_0_1, product_0_1_);
+        product_1_0 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1_0, product_1_0_);
+        product_1_1 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 64u), product_1_1, product_1_1_);
+        product_2_0 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2_0, product_2_0_);
+        product_2_1 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 64u), product_2_1, product_2_1_);
+        product_3_0 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3_0, product_3_0_);
+        product_3_1 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 64u), product_3_1, product_3_1_);
+        if (first_key + 128u > u.t) {
+            let is_key_0 = vec4u(first_key + column_3 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            let is_key_1 = vec4u(first_key + (column_3 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            product_0_0 = select(vec4f(0.0), product_0_0, is_key_0);
+            product_0_1 = select(vec4f(0.0), product_0_1, is_key_1);
+            product_1_0 = select(vec4f(0.0), product_1_0, is_key_0);
+            product_1_1 = select(vec4f(0.0), product_1_1, is_key_1);
+            product_2_0 = select(vec4f(0.0), product_2_0, is_key_0);
+            product_2_1 = select(vec4f(0.0), product_2_1, is_key_1);
+            product_3_0 = select(vec4f(0.0), product_3_0, is_key_0);
+            product_3_1 = select(vec4f(0.0), product_3_1, is_key_1);
+        }
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
@@ -4040,25 +4082,6 @@ fn dq_edge(
 
 @group(0) @binding(5) var<storage, read_write> dk_dk_dv_edge: array<f32>;
 @group(0) @binding(6) var<storage, read_write> dv_dk_dv_edge: array<f32>;
-@group(0) @binding(7) var<storage, read> row_numbers_dk_dv_edge: array<f32>;
-
-// A weight; beyond the last key there is none.
-fn weight__dk_dv_edge(n: u32, g: u32, j: u32, i: u32, product_0: f32, product_1: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return select(0.0, exp(select(LOWEST, u.scale * product_0, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + i]) / row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + i] * (product_1 - row_numbers_dk_dv_edge[(n * u.h + g) * u.s + i]) * u.scale, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s)));
-}
-
-// A weight; beyond the last key there is none.
-fn weight_2_dk_dv_edge(n: u32, g: u32, j: u32, i: u32, product_0_: f32, product_1_: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(select(LOWEST, u.scale * product_0_, i32(nearest_row_) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + i]) / row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + i];
-}
 
 // Four neighbours along p of the operand v; beyond its end, the last one.
 fn v_vector_dk_dv_edge(start: u32) -> vec4f {
@@ -4768,22 +4791,48 @@ fn dk_dv_edge(
         v_load_1 = v_vector_dk_dv_edge(v_from_1 + first_key * u.d);
         v_load_2 = v_vector_dk_dv_edge(v_from_2 + first_key * u.d);
         v_load_3 = v_vector_dk_dv_edge(v_from_3 + first_key * u.d);
-        let weight_2_0_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0.x, product_0_0_.x), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0_0.y, product_0_0_.y), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0_0.z, product_0_0_.z), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0_0.w, product_0_0_.w));
-        product_0_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0.x, product_0_0_.x), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0_0.y, product_0_0_.y), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0_0.z, product_0_0_.z), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0_0.w, product_0_0_.w));
-        let weight_2_0_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1.x, product_0_1_.x), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 65u), product_0_1.y, product_0_1_.y), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 66u), product_0_1.z, product_0_1_.z), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 67u), product_0_1.w, product_0_1_.w));
-        product_0_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1.x, product_0_1_.x), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 65u), product_0_1.y, product_0_1_.y), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 66u), product_0_1.z, product_0_1_.z), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 67u), product_0_1.w, product_0_1_.w));
-        let weight_2_1_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0.x, product_1_0_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1_0.y, product_1_0_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1_0.z, product_1_0_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1_0.w, product_1_0_.w));
-        product_1_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0.x, product_1_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1_0.y, product_1_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1_0.z, product_1_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1_0.w, product_1_0_.w));
-        let weight_2_1_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1.x, product_1_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 65u), product_1_1.y, product_1_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 66u), product_1_1.z, product_1_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 67u), product_1_1.w, product_1_1_.w));
-        product_1_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1.x, product_1_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 65u), product_1_1.y, product_1_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 66u), product_1_1.z, product_1_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 67u), product_1_1.w, product_1_1_.w));
-        let weight_2_2_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0.x, product_2_0_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2_0.y, product_2_0_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2_0.z, product_2_0_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2_0.w, product_2_0_.w));
-        product_2_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0.x, product_2_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2_0.y, product_2_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2_0.z, product_2_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2_0.w, product_2_0_.w));
-        let weight_2_2_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1.x, product_2_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 65u), product_2_1.y, product_2_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 66u), product_2_1.z, product_2_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 67u), product_2_1.w, product_2_1_.w));
-        product_2_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1.x, product_2_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 65u), product_2_1.y, product_2_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 66u), product_2_1.z, product_2_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 67u), product_2_1.w, product_2_1_.w));
-        let weight_2_3_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0.x, product_3_0_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3_0.y, product_3_0_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3_0.z, product_3_0_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3_0.w, product_3_0_.w));
-        product_3_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0.x, product_3_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3_0.y, product_3_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3_0.z, product_3_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3_0.w, product_3_0_.w));
-        let weight_2_3_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
-        product_3_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
+        let row_numbers_0 = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1 = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0_ = vec4f(row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1_ = vec4f(row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0_2 = vec4f(row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1_2 = vec4f(row_numbers_5[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_);
+        product_0_0 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_0_1 = weight_2(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_, row_numbers_1, row_numbers_1_);
+        product_0_1 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_, row_numbers_0, row_numbers_0_);
+        product_1_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_1_1 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_, row_numbers_1, row_numbers_1_);
+        product_1_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_, row_numbers_0, row_numbers_0_);
+        product_2_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_2_1 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_, row_numbers_1, row_numbers_1_);
+        product_2_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_, row_numbers_0, row_numbers_0_);
+        product_3_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_3_1 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_, row_numbers_1, row_numbers_1_);
+        product_3_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        if (first_key + 128u > u.s) {
+            let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            let is_key_1 = vec4u(first_key + (column_4 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            product_0_0 = select(vec4f(0.0), product_0_0, is_key_0);
+            product_0_1 = select(vec4f(0.0), product_0_1, is_key_1);
+            product_1_0 = select(vec4f(0.0), product_1_0, is_key_0);
+            product_1_1 = select(vec4f(0.0), product_1_1, is_key_1);
+            product_2_0 = select(vec4f(0.0), product_2_0, is_key_0);
+            product_2_1 = select(vec4f(0.0), product_2_1, is_key_1);
+            product_3_0 = select(vec4f(0.0), product_3_0, is_key_0);
+            product_3_1 = select(vec4f(0.0), product_3_1, is_key_1);
+            weight_2_0_0 = select(vec4f(0.0), weight_2_0_0, is_key_0);
+            weight_2_0_1 = select(vec4f(0.0), weight_2_0_1, is_key_1);
+            weight_2_1_0 = select(vec4f(0.0), weight_2_1_0, is_key_0);
+            weight_2_1_1 = select(vec4f(0.0), weight_2_1_1, is_key_1);
+            weight_2_2_0 = select(vec4f(0.0), weight_2_2_0, is_key_0);
+            weight_2_2_1 = select(vec4f(0.0), weight_2_2_1, is_key_1);
+            weight_2_3_0 = select(vec4f(0.0), weight_2_3_0, is_key_0);
+            weight_2_3_1 = select(vec4f(0.0), weight_2_3_1, is_key_1);
+        }
 
         if (tile_column < u.d) {
             for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {

@@ -29,22 +29,14 @@ var<workgroup> k_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> weight_tile: array<array<vec4f, 8>, 16>;
 var<workgroup> v_tile: array<array<vec4f, 32>, 16>;
 
-// A weight; beyond the last key there is none.
-fn weight_(n: u32, g: u32, j: u32, i: u32, product_0: vec4f, product_1: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers[(((u.b + n) * u.h + g) * u.s + i) >> 2u]) / row_numbers[(((2u * u.b + n) * u.h + g) * u.s + i) >> 2u] * (product_1 - row_numbers[((n * u.h + g) * u.s + i) >> 2u]) * u.scale, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s)));
+// A weight.
+fn weight_(n: u32, g: u32, j: u32, i: u32, product_0: vec4f, product_1: vec4f, row_numbers_: vec4f, row_numbers_2: vec4f, row_numbers_3: vec4f) -> vec4f {
+    return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0, vec4i(i32(j)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_) / row_numbers_2 * (product_1 - row_numbers_3) * u.scale, vec4i(i32(j)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s)));
 }
 
-// A weight; beyond the last key there is none.
-fn weight_2(n: u32, g: u32, j: u32, i: u32, product_0_: vec4f, product_1_: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(select(vec4f(LOWEST), u.scale * product_0_, vec4i(i32(nearest_row_)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers[(((u.b + n) * u.h + g) * u.s + i) >> 2u]) / row_numbers[(((2u * u.b + n) * u.h + g) * u.s + i) >> 2u];
+// A weight.
+fn weight_2(n: u32, g: u32, j: u32, i: u32, product_0_: vec4f, product_1_: vec4f, row_numbers_4: vec4f, row_numbers_5: vec4f) -> vec4f {
+    return exp(select(vec4f(LOWEST), u.scale * product_0_, vec4i(i32(j)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_4) / row_numbers_5;
 }
 
 // What becomes of a sum, or of four neighbouring ones.
@@ -738,22 +730,48 @@ fn dk_dv(
         v_load_1 = q[v_from_1 + first_key * (u.d >> 2u)];
         v_load_2 = q[v_from_2 + first_key * (u.d >> 2u)];
         v_load_3 = q[v_from_3 + first_key * (u.d >> 2u)];
-        let weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
-        product_0_0 = weight_(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
-        let weight_2_0_1 = weight_2(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
-        product_0_1 = weight_(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
-        let weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_);
-        product_1_0 = weight_(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_);
-        let weight_2_1_1 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_);
-        product_1_1 = weight_(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_);
-        let weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_);
-        product_2_0 = weight_(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_);
-        let weight_2_2_1 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_);
-        product_2_1 = weight_(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_);
-        let weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
-        product_3_0 = weight_(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
-        let weight_2_3_1 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
-        product_3_1 = weight_(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
+        let row_numbers_0 = row_numbers[(((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 4u)) >> 2u];
+        let row_numbers_1 = row_numbers[(((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 4u)) >> 2u];
+        let row_numbers_0_ = row_numbers[(((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 4u)) >> 2u];
+        let row_numbers_1_ = row_numbers[(((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 4u)) >> 2u];
+        let row_numbers_0_2 = row_numbers[((n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 4u)) >> 2u];
+        let row_numbers_1_2 = row_numbers[((n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 4u)) >> 2u];
+        var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_);
+        product_0_0 = weight_(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_0_1 = weight_2(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_, row_numbers_1, row_numbers_1_);
+        product_0_1 = weight_(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_, row_numbers_0, row_numbers_0_);
+        product_1_0 = weight_(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_1_1 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_, row_numbers_1, row_numbers_1_);
+        product_1_1 = weight_(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_, row_numbers_0, row_numbers_0_);
+        product_2_0 = weight_(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_2_1 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_, row_numbers_1, row_numbers_1_);
+        product_2_1 = weight_(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_, row_numbers_0, row_numbers_0_);
+        product_3_0 = weight_(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_3_1 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_, row_numbers_1, row_numbers_1_);
+        product_3_1 = weight_(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        if (first_key + 128u > u.s) {
+            let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            let is_key_1 = vec4u(first_key + (column_4 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            product_0_0 = select(vec4f(0.0), product_0_0, is_key_0);
+            product_0_1 = select(vec4f(0.0), product_0_1, is_key_1);
+            product_1_0 = select(vec4f(0.0), product_1_0, is_key_0);
+            product_1_1 = select(vec4f(0.0), product_1_1, is_key_1);
+            product_2_0 = select(vec4f(0.0), product_2_0, is_key_0);
+            product_2_1 = select(vec4f(0.0), product_2_1, is_key_1);
+            product_3_0 = select(vec4f(0.0), product_3_0, is_key_0);
+            product_3_1 = select(vec4f(0.0), product_3_1, is_key_1);
+            weight_2_0_0 = select(vec4f(0.0), weight_2_0_0, is_key_0);
+            weight_2_0_1 = select(vec4f(0.0), weight_2_0_1, is_key_1);
+            weight_2_1_0 = select(vec4f(0.0), weight_2_1_0, is_key_0);
+            weight_2_1_1 = select(vec4f(0.0), weight_2_1_1, is_key_1);
+            weight_2_2_0 = select(vec4f(0.0), weight_2_2_0, is_key_0);
+            weight_2_2_1 = select(vec4f(0.0), weight_2_2_1, is_key_1);
+            weight_2_3_0 = select(vec4f(0.0), weight_2_3_0, is_key_0);
+            weight_2_3_1 = select(vec4f(0.0), weight_2_3_1, is_key_1);
+        }
 
         if (tile_column == 0u) {
             score_gradients[(head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + row_4 * 4u)) * (queries >> 2u) + ((first_key + column_4 * 4u - first_query) >> 2u)] = product_0_0;
@@ -2245,24 +2263,6 @@ fn dq_(
 @group(0) @binding(7) var<storage, read_write> score_gradients_dk_dv_edge: array<f32>;
 @group(0) @binding(8) var<storage, read> row_numbers_dk_dv_edge: array<f32>;
 
-// A weight; beyond the last key there is none.
-fn weight__dk_dv_edge(n: u32, g: u32, j: u32, i: u32, product_0: f32, product_1: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return select(0.0, exp(select(LOWEST, u.scale * product_0, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + i]) / row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + i] * (product_1 - row_numbers_dk_dv_edge[(n * u.h + g) * u.s + i]) * u.scale, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s)));
-}
-
-// A weight; beyond the last key there is none.
-fn weight_2_dk_dv_edge(n: u32, g: u32, j: u32, i: u32, product_0_: f32, product_1_: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(select(LOWEST, u.scale * product_0_, i32(nearest_row_) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + i]) / row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + i];
-}
-
 // Four neighbours along p of the operand v; beyond its end, the last one.
 fn v_vector(start: u32) -> vec4f {
     let last = u.b * u.h * u.s * u.d - 1u;
@@ -2980,22 +2980,48 @@ fn dk_dv_edge(
         v_load_1 = v_vector(v_from_1 + first_key * u.d);
         v_load_2 = v_vector(v_from_2 + first_key * u.d);
         v_load_3 = v_vector(v_from_3 + first_key * u.d);
-        let weight_2_0_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0.x, product_0_0_.x), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0_0.y, product_0_0_.y), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0_0.z, product_0_0_.z), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0_0.w, product_0_0_.w));
-        product_0_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0.x, product_0_0_.x), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0_0.y, product_0_0_.y), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0_0.z, product_0_0_.z), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0_0.w, product_0_0_.w));
-        let weight_2_0_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1.x, product_0_1_.x), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 65u), product_0_1.y, product_0_1_.y), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 66u), product_0_1.z, product_0_1_.z), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 67u), product_0_1.w, product_0_1_.w));
-        product_0_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1.x, product_0_1_.x), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 65u), product_0_1.y, product_0_1_.y), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 66u), product_0_1.z, product_0_1_.z), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 67u), product_0_1.w, product_0_1_.w));
-        let weight_2_1_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0.x, product_1_0_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1_0.y, product_1_0_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1_0.z, product_1_0_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1_0.w, product_1_0_.w));
-        product_1_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0.x, product_1_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1_0.y, product_1_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1_0.z, product_1_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1_0.w, product_1_0_.w));
-        let weight_2_1_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1.x, product_1_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 65u), product_1_1.y, product_1_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 66u), product_1_1.z, product_1_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 67u), product_1_1.w, product_1_1_.w));
-        product_1_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1.x, product_1_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 65u), product_1_1.y, product_1_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 66u), product_1_1.z, product_1_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 67u), product_1_1.w, product_1_1_.w));
-        let weight_2_2_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0.x, product_2_0_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2_0.y, product_2_0_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2_0.z, product_2_0_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2_0.w, product_2_0_.w));
-        product_2_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0.x, product_2_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2_0.y, product_2_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2_0.z, product_2_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2_0.w, product_2_0_.w));
-        let weight_2_2_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1.x, product_2_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 65u), product_2_1.y, product_2_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 66u), product_2_1.z, product_2_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 67u), product_2_1.w, product_2_1_.w));
-        product_2_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1.x, product_2_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 65u), product_2_1.y, product_2_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 66u), product_2_1.z, product_2_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 67u), product_2_1.w, product_2_1_.w));
-        let weight_2_3_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0.x, product_3_0_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3_0.y, product_3_0_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3_0.z, product_3_0_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3_0.w, product_3_0_.w));
-        product_3_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0.x, product_3_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3_0.y, product_3_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3_0.z, product_3_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3_0.w, product_3_0_.w));
-        let weight_2_3_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
-        product_3_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
+        let row_numbers_0 = vec4f(row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1 = vec4f(row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0_ = vec4f(row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1_ = vec4f(row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0_2 = vec4f(row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1_2 = vec4f(row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_);
+        product_0_0 = weight_(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_0_1 = weight_2(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_, row_numbers_1, row_numbers_1_);
+        product_0_1 = weight_(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_, row_numbers_0, row_numbers_0_);
+        product_1_0 = weight_(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_1_1 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_, row_numbers_1, row_numbers_1_);
+        product_1_1 = weight_(n, g, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_2_0 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_, row_numbers_0, row_numbers_0_);
+        product_2_0 = weight_(n, g, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_2_1 = weight_2(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_, row_numbers_1, row_numbers_1_);
+        product_2_1 = weight_(n, g, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        var weight_2_3_0 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_, row_numbers_0, row_numbers_0_);
+        product_3_0 = weight_(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
+        var weight_2_3_1 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_, row_numbers_1, row_numbers_1_);
+        product_3_1 = weight_(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_, row_numbers_1, row_numbers_1_, row_numbers_1_2);
+        if (first_key + 128u > u.s) {
+            let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            let is_key_1 = vec4u(first_key + (column_4 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+            product_0_0 = select(vec4f(0.0), product_0_0, is_key_0);
+            product_0_1 = select(vec4f(0.0), product_0_1, is_key_1);
+            product_1_0 = select(vec4f(0.0), product_1_0, is_key_0);
+            product_1_1 = select(vec4f(0.0), product_1_1, is_key_1);
+            product_2_0 = select(vec4f(0.0), product_2_0, is_key_0);
+            product_2_1 = select(vec4f(0.0), product_2_1, is_key_1);
+            product_3_0 = select(vec4f(0.0), product_3_0, is_key_0);
+            product_3_1 = select(vec4f(0.0), product_3_1, is_key_1);
+            weight_2_0_0 = select(vec4f(0.0), weight_2_0_0, is_key_0);
+            weight_2_0_1 = select(vec4f(0.0), weight_2_0_1, is_key_1);
+            weight_2_1_0 = select(vec4f(0.0), weight_2_1_0, is_key_0);
+            weight_2_1_1 = select(vec4f(0.0), weight_2_1_1, is_key_1);
+            weight_2_2_0 = select(vec4f(0.0), weight_2_2_0, is_key_0);
+            weight_2_2_1 = select(vec4f(0.0), weight_2_2_1, is_key_1);
+            weight_2_3_0 = select(vec4f(0.0), weight_2_3_0, is_key_0);
+            weight_2_3_1 = select(vec4f(0.0), weight_2_3_1, is_key_1);
+        }
 
         if (tile_column == 0u) {
             let start_5 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + row_4 * 4u)) * queries + (first_key + column_4 * 4u - first_query);

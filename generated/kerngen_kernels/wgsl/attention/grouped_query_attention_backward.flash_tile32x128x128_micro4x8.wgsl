@@ -28,11 +28,8 @@ var<workgroup> k_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> weight_tile: array<array<vec4f, 8>, 16>;
 var<workgroup> v_tile: array<array<vec4f, 32>, 16>;
 
-// A weight; beyond the last key there is none.
+// A weight.
 fn weight_(n: u32, g: u32, i: u32, j: u32, product_0: vec4f, product_1: vec4f) -> vec4f {
-    if (j >= u.t) {
-        return vec4f(0.0);
-    }
     let nearest_row = min(i, u.s - 1u);
     return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(nearest_row) + (i32(u.t) - i32(u.s)))) - row_numbers[((u.b + n) * u.h + g) * u.s + nearest_row]) / row_numbers[((2u * u.b + n) * u.h + g) * u.s + nearest_row] * (product_1 - row_numbers[(n * u.h + g) * u.s + nearest_row]) * u.scale, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(nearest_row) + (i32(u.t) - i32(u.s))));
 }
@@ -657,10 +654,10 @@ fn dq_(
             workgroupBarrier();
         }
 
-        v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_0)) * u.d + v_p_0) >> 2u];
-        v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_1)) * u.d + v_p_1) >> 2u];
-        v_load_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_2)) * u.d + v_p_2) >> 2u];
-        v_load_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_3)) * u.d + v_p_3) >> 2u];
+        v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(first_key + v_j_0, u.t - 1u)) * u.d + v_p_0) >> 2u];
+        v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(first_key + v_j_1, u.t - 1u)) * u.d + v_p_1) >> 2u];
+        v_load_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(first_key + v_j_2, u.t - 1u)) * u.d + v_p_2) >> 2u];
+        v_load_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(first_key + v_j_3, u.t - 1u)) * u.d + v_p_3) >> 2u];
         product_0_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0_0, product_0_0_);
         product_0_1 = weight_(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 64u), product_0_1, product_0_1_);
         product_1_0 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1_0, product_1_0_);
@@ -669,6 +666,18 @@ fn dq_(
         product_2_1 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 64u), product_2_1, product_2_1_);
         product_3_0 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3_0, product_3_0_);
         product_3_1 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 64u), product_3_1, product_3_1_);
+        if (first_key + 128u > u.t) {
+            let is_key_0 = vec4u(first_key + column_3 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            let is_key_1 = vec4u(first_key + (column_3 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            product_0_0 = select(vec4f(0.0), product_0_0, is_key_0);
+            product_0_1 = select(vec4f(0.0), product_0_1, is_key_1);
+            product_1_0 = select(vec4f(0.0), product_1_0, is_key_0);
+            product_1_1 = select(vec4f(0.0), product_1_1, is_key_1);
+            product_2_0 = select(vec4f(0.0), product_2_0, is_key_0);
+            product_2_1 = select(vec4f(0.0), product_2_1, is_key_1);
+            product_3_0 = select(vec4f(0.0), product_3_0, is_key_0);
+            product_3_1 = select(vec4f(0.0), product_3_1, is_key_1);
+        }
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
@@ -690,11 +699,11 @@ fn dq_(
             v_tile[v_j_2][v_at_2] = v_load_2;
             v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
-            let next_key = min(key + 16u, u.t - 16u);
-            v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_0)) * u.d + v_p_0) >> 2u];
-            v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_1)) * u.d + v_p_1) >> 2u];
-            v_load_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_2)) * u.d + v_p_2) >> 2u];
-            v_load_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_3)) * u.d + v_p_3) >> 2u];
+            let next_key = key + 16u;
+            v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key + v_j_0, u.t - 1u)) * u.d + v_p_0) >> 2u];
+            v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key + v_j_1, u.t - 1u)) * u.d + v_p_1) >> 2u];
+            v_load_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key + v_j_2, u.t - 1u)) * u.d + v_p_2) >> 2u];
+            v_load_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key + v_j_3, u.t - 1u)) * u.d + v_p_3) >> 2u];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
                 let v_0 = v_tile[0u][column_3];
@@ -925,11 +934,11 @@ fn dq_(
             v_tile[v_j_2][v_at_2] = v_load_2;
             v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
-            let next_key_ = min(key_ + 16u, u.t - 16u);
-            v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key_ + v_j_0)) * u.d + v_p_0) >> 2u];
-            v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key_ + v_j_1)) * u.d + v_p_1) >> 2u];
-            v_load_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key_ + v_j_2)) * u.d + v_p_2) >> 2u];
-            v_load_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key_ + v_j_3)) * u.d + v_p_3) >> 2u];
+            let next_key_ = key_ + 16u;
+            v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key_ + v_j_0, u.t - 1u)) * u.d + v_p_0) >> 2u];
+            v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key_ + v_j_1, u.t - 1u)) * u.d + v_p_1) >> 2u];
+            v_load_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key_ + v_j_2, u.t - 1u)) * u.d + v_p_2) >> 2u];
+            v_load_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key_ + v_j_3, u.t - 1u)) * u.d + v_p_3) >> 2u];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
                 let v_0 = v_tile[0u][column_3];
@@ -1154,24 +1163,28 @@ fn dq_(
 
 @group(0) @binding(5) var<storage, read_write> dk: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> dv: array<vec4f>;
-@group(0) @binding(7) var<storage, read> row_numbers_dk_dv: array<vec4f>;
+@group(0) @binding(7) var<storage, read> row_numbers_dk_dv: array<f32>;
 
-// A weight; beyond the last key there is none.
-fn weight__dk_dv(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0: vec4f, product_1: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv[(((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) >> 2u]) / row_numbers_dk_dv[(((2u * u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) >> 2u] * (product_1 - row_numbers_dk_dv[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) >> 2u]) * u.scale, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s)));
+// A weight.
+fn weight__dk_dv(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0: f32, product_1: f32) -> f32 {
+    let nearest_key = min(i, u.s - 1u);
+    return select(0.0, exp(select(LOWEST, u.scale * product_0, i32(j) <= i32(nearest_key) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv[((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + nearest_key]) / row_numbers_dk_dv[((2u * u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + nearest_key] * (product_1 - row_numbers_dk_dv[(n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + nearest_key]) * u.scale, i32(j) <= i32(nearest_key) + (i32(u.t) - i32(u.s)));
 }
 
-// A weight; beyond the last key there is none.
-fn weight_2(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_: vec4f, product_1_: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(select(vec4f(LOWEST), u.scale * product_0_, vec4i(i32(nearest_row_)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv[(((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) >> 2u]) / row_numbers_dk_dv[(((2u * u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) >> 2u];
+// The weights of four neighbouring keys.
+fn weights(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0: vec4f, product_1: vec4f) -> vec4f {
+    return vec4f(weight__dk_dv(n, g, u_, j, i, product_0.x, product_1.x), weight__dk_dv(n, g, u_, j, i + 1u, product_0.y, product_1.y), weight__dk_dv(n, g, u_, j, i + 2u, product_0.z, product_1.z), weight__dk_dv(n, g, u_, j, i + 3u, product_0.w, product_1.w));
+}
+
+// A weight.
+fn weight_2(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_: f32, product_1_: f32) -> f32 {
+    let nearest_key_ = min(i, u.s - 1u);
+    return exp(select(LOWEST, u.scale * product_0_, i32(j) <= i32(nearest_key_) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv[((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + nearest_key_]) / row_numbers_dk_dv[((2u * u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + nearest_key_];
+}
+
+// The weights of four neighbouring keys.
+fn weights_(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_: vec4f, product_1_: vec4f) -> vec4f {
+    return vec4f(weight_2(n, g, u_, j, i, product_0_.x, product_1_.x), weight_2(n, g, u_, j, i + 1u, product_0_.y, product_1_.y), weight_2(n, g, u_, j, i + 2u, product_0_.z, product_1_.z), weight_2(n, g, u_, j, i + 3u, product_0_.w, product_1_.w));
 }
 
 // What becomes of a sum, or of four neighbouring ones.
@@ -1829,26 +1842,46 @@ fn dk_dv(
                 }
             }
 
-            v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_0)) * u.d + v_p_0) >> 2u];
-            v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_1)) * u.d + v_p_1) >> 2u];
-            v_load_2 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_2)) * u.d + v_p_2) >> 2u];
-            v_load_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_3)) * u.d + v_p_3) >> 2u];
-            let weight_2_0_0 = weight_2(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
-            product_0_0 = weight__dk_dv(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
-            let weight_2_0_1 = weight_2(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
-            product_0_1 = weight__dk_dv(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
-            let weight_2_1_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_);
-            product_1_0 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_);
-            let weight_2_1_1 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_);
-            product_1_1 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_);
-            let weight_2_2_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_);
-            product_2_0 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_);
-            let weight_2_2_1 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_);
-            product_2_1 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_);
-            let weight_2_3_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
-            product_3_0 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
-            let weight_2_3_1 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
-            product_3_1 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
+            v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_0, u.s - 1u)) * u.d + v_p_0) >> 2u];
+            v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_1, u.s - 1u)) * u.d + v_p_1) >> 2u];
+            v_load_2 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_2, u.s - 1u)) * u.d + v_p_2) >> 2u];
+            v_load_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_3, u.s - 1u)) * u.d + v_p_3) >> 2u];
+            var weights__0_0 = weights_(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
+            product_0_0 = weights(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
+            var weights__0_1 = weights_(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
+            product_0_1 = weights(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
+            var weights__1_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_);
+            product_1_0 = weights(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_);
+            var weights__1_1 = weights_(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_);
+            product_1_1 = weights(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_);
+            var weights__2_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_);
+            product_2_0 = weights(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_);
+            var weights__2_1 = weights_(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_);
+            product_2_1 = weights(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_);
+            var weights__3_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
+            product_3_0 = weights(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
+            var weights__3_1 = weights_(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
+            product_3_1 = weights(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
+            if (first_key + 128u > u.s) {
+                let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+                let is_key_1 = vec4u(first_key + (column_4 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+                product_0_0 = select(vec4f(0.0), product_0_0, is_key_0);
+                product_0_1 = select(vec4f(0.0), product_0_1, is_key_1);
+                product_1_0 = select(vec4f(0.0), product_1_0, is_key_0);
+                product_1_1 = select(vec4f(0.0), product_1_1, is_key_1);
+                product_2_0 = select(vec4f(0.0), product_2_0, is_key_0);
+                product_2_1 = select(vec4f(0.0), product_2_1, is_key_1);
+                product_3_0 = select(vec4f(0.0), product_3_0, is_key_0);
+                product_3_1 = select(vec4f(0.0), product_3_1, is_key_1);
+                weights__0_0 = select(vec4f(0.0), weights__0_0, is_key_0);
+                weights__0_1 = select(vec4f(0.0), weights__0_1, is_key_1);
+                weights__1_0 = select(vec4f(0.0), weights__1_0, is_key_0);
+                weights__1_1 = select(vec4f(0.0), weights__1_1, is_key_1);
+                weights__2_0 = select(vec4f(0.0), weights__2_0, is_key_0);
+                weights__2_1 = select(vec4f(0.0), weights__2_1, is_key_1);
+                weights__3_0 = select(vec4f(0.0), weights__3_0, is_key_0);
+                weights__3_1 = select(vec4f(0.0), weights__3_1, is_key_1);
+            }
 
             if (tile_column < u.d) {
                 for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
@@ -1871,11 +1904,11 @@ fn dk_dv(
                     v_tile[v_i_2][v_at_2] = v_load_2;
                     v_tile[v_i_3][v_at_3] = v_load_3;
                     workgroupBarrier();
-                    let next_key = min(key + 16u, u.s - 16u);
-                    v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key + v_i_0)) * u.d + v_p_0) >> 2u];
-                    v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key + v_i_1)) * u.d + v_p_1) >> 2u];
-                    v_load_2 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key + v_i_2)) * u.d + v_p_2) >> 2u];
-                    v_load_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key + v_i_3)) * u.d + v_p_3) >> 2u];
+                    let next_key = key + 16u;
+                    v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key + v_i_0, u.s - 1u)) * u.d + v_p_0) >> 2u];
+                    v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key + v_i_1, u.s - 1u)) * u.d + v_p_1) >> 2u];
+                    v_load_2 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key + v_i_2, u.s - 1u)) * u.d + v_p_2) >> 2u];
+                    v_load_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key + v_i_3, u.s - 1u)) * u.d + v_p_3) >> 2u];
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
                         let v_0 = v_tile[0u][column_4];
@@ -2106,11 +2139,11 @@ fn dk_dv(
                     v_tile[v_i_2][v_at_2] = v_load_2;
                     v_tile[v_i_3][v_at_3] = v_load_3;
                     workgroupBarrier();
-                    let next_key_ = min(key_ + 16u, u.s - 16u);
-                    v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_ + v_i_0)) * u.d + v_p_0) >> 2u];
-                    v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_ + v_i_1)) * u.d + v_p_1) >> 2u];
-                    v_load_2 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_ + v_i_2)) * u.d + v_p_2) >> 2u];
-                    v_load_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_ + v_i_3)) * u.d + v_p_3) >> 2u];
+                    let next_key_ = key_ + 16u;
+                    v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_ + v_i_0, u.s - 1u)) * u.d + v_p_0) >> 2u];
+                    v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_ + v_i_1, u.s - 1u)) * u.d + v_p_1) >> 2u];
+                    v_load_2 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_ + v_i_2, u.s - 1u)) * u.d + v_p_2) >> 2u];
+                    v_load_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_ + v_i_3, u.s - 1u)) * u.d + v_p_3) >> 2u];
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
                         let v_0 = v_tile[0u][column_4];
@@ -2324,17 +2357,17 @@ fn dk_dv(
             }
 
             if (tile_column < u.e) {
-                v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_0_)) * u.e + v_c_0) >> 2u];
-                v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_1_)) * u.e + v_c_1) >> 2u];
-                v_load_2_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_2_)) * u.e + v_c_2) >> 2u];
-                v_load_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_3_)) * u.e + v_c_3) >> 2u];
+                v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_0_, u.s - 1u)) * u.e + v_c_0) >> 2u];
+                v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_1_, u.s - 1u)) * u.e + v_c_1) >> 2u];
+                v_load_2_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_2_, u.s - 1u)) * u.e + v_c_2) >> 2u];
+                v_load_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_3_, u.s - 1u)) * u.e + v_c_3) >> 2u];
                 for (var turn_2 = 0u; turn_2 < 4u && first_key + turn_2 * 16u < end; turn_2 += 1u) {
                     let key_2 = first_key + turn_2 * 16u;
                     if ((column_4 >> 2u) == turn_2) {
-                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.x, weight_2_1_0.x, weight_2_2_0.x, weight_2_3_0.x);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.y, weight_2_1_0.y, weight_2_2_0.y, weight_2_3_0.y);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.z, weight_2_1_0.z, weight_2_2_0.z, weight_2_3_0.z);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.w, weight_2_1_0.w, weight_2_2_0.w, weight_2_3_0.w);
+                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.x, weights__1_0.x, weights__2_0.x, weights__3_0.x);
+                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.y, weights__1_0.y, weights__2_0.y, weights__3_0.y);
+                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.z, weights__1_0.z, weights__2_0.z, weights__3_0.z);
+                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.w, weights__1_0.w, weights__2_0.w, weights__3_0.w);
                     }
                     if (key_2 + 16u > end) {
                         let left_2 = end - key_2;
@@ -2348,11 +2381,11 @@ fn dk_dv(
                     v_tile[v_i_2_][v_at_2_] = v_load_2_;
                     v_tile[v_i_3_][v_at_3_] = v_load_3_;
                     workgroupBarrier();
-                    let next_key_2 = min(key_2 + 16u, u.s - 16u);
-                    v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_2 + v_i_0_)) * u.e + v_c_0) >> 2u];
-                    v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_2 + v_i_1_)) * u.e + v_c_1) >> 2u];
-                    v_load_2_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_2 + v_i_2_)) * u.e + v_c_2) >> 2u];
-                    v_load_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_2 + v_i_3_)) * u.e + v_c_3) >> 2u];
+                    let next_key_2 = key_2 + 16u;
+                    v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_2 + v_i_0_, u.s - 1u)) * u.e + v_c_0) >> 2u];
+                    v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_2 + v_i_1_, u.s - 1u)) * u.e + v_c_1) >> 2u];
+                    v_load_2_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_2 + v_i_2_, u.s - 1u)) * u.e + v_c_2) >> 2u];
+                    v_load_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_2 + v_i_3_, u.s - 1u)) * u.e + v_c_3) >> 2u];
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
                         let v_0 = v_tile[0u][column_4];
@@ -2566,10 +2599,10 @@ fn dk_dv(
                 for (var turn_3 = 4u; turn_3 < 8u && first_key + turn_3 * 16u < end; turn_3 += 1u) {
                     let key_3 = first_key + turn_3 * 16u;
                     if ((column_4 >> 2u) == turn_3 - 4u) {
-                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.x, weight_2_1_1.x, weight_2_2_1.x, weight_2_3_1.x);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.y, weight_2_1_1.y, weight_2_2_1.y, weight_2_3_1.y);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.z, weight_2_1_1.z, weight_2_2_1.z, weight_2_3_1.z);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.w, weight_2_1_1.w, weight_2_2_1.w, weight_2_3_1.w);
+                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_1.x, weights__1_1.x, weights__2_1.x, weights__3_1.x);
+                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_1.y, weights__1_1.y, weights__2_1.y, weights__3_1.y);
+                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_1.z, weights__1_1.z, weights__2_1.z, weights__3_1.z);
+                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_1.w, weights__1_1.w, weights__2_1.w, weights__3_1.w);
                     }
                     if (key_3 + 16u > end) {
                         let left_3 = end - key_3;
@@ -2583,11 +2616,11 @@ fn dk_dv(
                     v_tile[v_i_2_][v_at_2_] = v_load_2_;
                     v_tile[v_i_3_][v_at_3_] = v_load_3_;
                     workgroupBarrier();
-                    let next_key_3 = min(key_3 + 16u, u.s - 16u);
-                    v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_3 + v_i_0_)) * u.e + v_c_0) >> 2u];
-                    v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_3 + v_i_1_)) * u.e + v_c_1) >> 2u];
-                    v_load_2_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_3 + v_i_2_)) * u.e + v_c_2) >> 2u];
-                    v_load_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_3 + v_i_3_)) * u.e + v_c_3) >> 2u];
+                    let next_key_3 = key_3 + 16u;
+                    v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_3 + v_i_0_, u.s - 1u)) * u.e + v_c_0) >> 2u];
+                    v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_3 + v_i_1_, u.s - 1u)) * u.e + v_c_1) >> 2u];
+                    v_load_2_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_3 + v_i_2_, u.s - 1u)) * u.e + v_c_2) >> 2u];
+                    v_load_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_3 + v_i_3_, u.s - 1u)) * u.e + v_c_3) >> 2u];
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
                         let v_0 = v_tile[0u][column_4];
@@ -2825,15 +2858,6 @@ fn dk_dv(
 @group(0) @binding(3) var<storage, read> v_dq_edge: array<f32>;
 @group(0) @binding(4) var<storage, read> dy_dq_edge: array<f32>;
 @group(0) @binding(5) var<storage, read_write> dq_dq_edge: array<f32>;
-
-// A weight; beyond the last key there is none.
-fn weight__dq_edge(n: u32, g: u32, i: u32, j: u32, product_0: f32, product_1: f32) -> f32 {
-    if (j >= u.t) {
-        return 0.0;
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return select(0.0, exp(select(LOWEST, u.scale * product_0, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s))) - row_numbers[((u.b + n) * u.h + g) * u.s + nearest_row]) / row_numbers[((2u * u.b + n) * u.h + g) * u.s + nearest_row] * (product_1 - row_numbers[(n * u.h + g) * u.s + nearest_row]) * u.scale, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s)));
-}
 
 // Four neighbours along p of the operand v; beyond an end, the last ones.
 fn v_vector(n: u32, g: u32, j: u32, p: u32) -> vec4f {
@@ -3479,14 +3503,26 @@ fn dq_edge(
         v_load_1 = v_vector(n, g, first_key + v_j_1, v_p_1);
         v_load_2 = v_vector(n, g, first_key + v_j_2, v_p_2);
         v_load_3 = v_vector(n, g, first_key + v_j_3, v_p_3);
-        product_0_0 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0_0.x, product_0_0_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 1u), product_0_0.y, product_0_0_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 2u), product_0_0.z, product_0_0_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 3u), product_0_0.w, product_0_0_.w));
-        product_0_1 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 64u), product_0_1.x, product_0_1_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 65u), product_0_1.y, product_0_1_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 66u), product_0_1.z, product_0_1_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 67u), product_0_1.w, product_0_1_.w));
-        product_1_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1_0.x, product_1_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 1u), product_1_0.y, product_1_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 2u), product_1_0.z, product_1_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 3u), product_1_0.w, product_1_0_.w));
-        product_1_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 64u), product_1_1.x, product_1_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 65u), product_1_1.y, product_1_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 66u), product_1_1.z, product_1_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 67u), product_1_1.w, product_1_1_.w));
-        product_2_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2_0.x, product_2_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 1u), product_2_0.y, product_2_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 2u), product_2_0.z, product_2_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 3u), product_2_0.w, product_2_0_.w));
-        product_2_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 64u), product_2_1.x, product_2_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 65u), product_2_1.y, product_2_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 66u), product_2_1.z, product_2_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 67u), product_2_1.w, product_2_1_.w));
-        product_3_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3_0.x, product_3_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 1u), product_3_0.y, product_3_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 2u), product_3_0.z, product_3_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 3u), product_3_0.w, product_3_0_.w));
-        product_3_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 64u), product_3_1.x, product_3_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 65u), product_3_1.y, product_3_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 66u), product_3_1.z, product_3_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 67u), product_3_1.w, product_3_1_.w));
+        product_0_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0_0, product_0_0_);
+        product_0_1 = weight_(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 64u), product_0_1, product_0_1_);
+        product_1_0 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1_0, product_1_0_);
+        product_1_1 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 64u), product_1_1, product_1_1_);
+        product_2_0 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2_0, product_2_0_);
+        product_2_1 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 64u), product_2_1, product_2_1_);
+        product_3_0 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3_0, product_3_0_);
+        product_3_1 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 64u), product_3_1, product_3_1_);
+        if (first_key + 128u > u.t) {
+            let is_key_0 = vec4u(first_key + column_3 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            let is_key_1 = vec4u(first_key + (column_3 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            product_0_0 = select(vec4f(0.0), product_0_0, is_key_0);
+            product_0_1 = select(vec4f(0.0), product_0_1, is_key_1);
+            product_1_0 = select(vec4f(0.0), product_1_0, is_key_0);
+            product_1_1 = select(vec4f(0.0), product_1_1, is_key_1);
+            product_2_0 = select(vec4f(0.0), product_2_0, is_key_0);
+            product_2_1 = select(vec4f(0.0), product_2_1, is_key_1);
+            product_3_0 = select(vec4f(0.0), product_3_0, is_key_0);
+            product_3_1 = select(vec4f(0.0), product_3_1, is_key_1);
+        }
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
@@ -3996,25 +4032,6 @@ fn dq_edge(
 
 @group(0) @binding(5) var<storage, read_write> dk_dk_dv_edge: array<f32>;
 @group(0) @binding(6) var<storage, read_write> dv_dk_dv_edge: array<f32>;
-@group(0) @binding(7) var<storage, read> row_numbers_dk_dv_edge: array<f32>;
-
-// A weight; beyond the last key there is none.
-fn weight__dk_dv_edge(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0: f32, product_1: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return select(0.0, exp(select(LOWEST, u.scale * product_0, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv_edge[((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i]) / row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i] * (product_1 - row_numbers_dk_dv_edge[(n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i]) * u.scale, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s)));
-}
-
-// A weight; beyond the last key there is none.
-fn weight_2_dk_dv_edge(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_: f32, product_1_: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(select(LOWEST, u.scale * product_0_, i32(nearest_row_) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv_edge[((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i]) / row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i];
-}
 
 // Four neighbours along p of the operand v; beyond an end, the last ones.
 fn v_vector_dk_dv_edge(n: u32, g: u32, u_: u32, i: u32, p: u32) -> vec4f {
@@ -4707,22 +4724,42 @@ fn dk_dv_edge(
             v_load_1 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_1, v_p_1);
             v_load_2 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_2, v_p_2);
             v_load_3 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_3, v_p_3);
-            let weight_2_0_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0.x, product_0_0_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0_0.y, product_0_0_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0_0.z, product_0_0_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0_0.w, product_0_0_.w));
-            product_0_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0.x, product_0_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0_0.y, product_0_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0_0.z, product_0_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0_0.w, product_0_0_.w));
-            let weight_2_0_1 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1.x, product_0_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 65u), product_0_1.y, product_0_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 66u), product_0_1.z, product_0_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 67u), product_0_1.w, product_0_1_.w));
-            product_0_1 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1.x, product_0_1_.x), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 65u), product_0_1.y, product_0_1_.y), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 66u), product_0_1.z, product_0_1_.z), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 67u), product_0_1.w, product_0_1_.w));
-            let weight_2_1_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0.x, product_1_0_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1_0.y, product_1_0_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1_0.z, product_1_0_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1_0.w, product_1_0_.w));
-            product_1_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0.x, product_1_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1_0.y, product_1_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1_0.z, product_1_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1_0.w, product_1_0_.w));
-            let weight_2_1_1 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1.x, product_1_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 65u), product_1_1.y, product_1_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 66u), product_1_1.z, product_1_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 67u), product_1_1.w, product_1_1_.w));
-            product_1_1 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1.x, product_1_1_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 65u), product_1_1.y, product_1_1_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 66u), product_1_1.z, product_1_1_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 67u), product_1_1.w, product_1_1_.w));
-            let weight_2_2_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0.x, product_2_0_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2_0.y, product_2_0_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2_0.z, product_2_0_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2_0.w, product_2_0_.w));
-            product_2_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0.x, product_2_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2_0.y, product_2_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2_0.z, product_2_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2_0.w, product_2_0_.w));
-            let weight_2_2_1 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1.x, product_2_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 65u), product_2_1.y, product_2_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 66u), product_2_1.z, product_2_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 67u), product_2_1.w, product_2_1_.w));
-            product_2_1 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1.x, product_2_1_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 65u), product_2_1.y, product_2_1_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 66u), product_2_1.z, product_2_1_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 67u), product_2_1.w, product_2_1_.w));
-            let weight_2_3_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0.x, product_3_0_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3_0.y, product_3_0_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3_0.z, product_3_0_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3_0.w, product_3_0_.w));
-            product_3_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0.x, product_3_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3_0.y, product_3_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3_0.z, product_3_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3_0.w, product_3_0_.w));
-            let weight_2_3_1 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
-            product_3_1 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
+            var weights__0_0 = weights_(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
+            product_0_0 = weights(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
+            var weights__0_1 = weights_(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
+            product_0_1 = weights(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
+            var weights__1_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_);
+            product_1_0 = weights(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1_0, product_1_0_);
+            var weights__1_1 = weights_(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_);
+            product_1_1 = weights(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 64u), product_1_1, product_1_1_);
+            var weights__2_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_);
+            product_2_0 = weights(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2_0, product_2_0_);
+            var weights__2_1 = weights_(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_);
+            product_2_1 = weights(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 64u), product_2_1, product_2_1_);
+            var weights__3_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
+            product_3_0 = weights(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
+            var weights__3_1 = weights_(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
+            product_3_1 = weights(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
+            if (first_key + 128u > u.s) {
+                let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+                let is_key_1 = vec4u(first_key + (column_4 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+                product_0_0 = select(vec4f(0.0), product_0_0, is_key_0);
+                product_0_1 = select(vec4f(0.0), product_0_1, is_key_1);
+                product_1_0 = select(vec4f(0.0), product_1_0, is_key_0);
+                product_1_1 = select(vec4f(0.0), product_1_1, is_key_1);
+                product_2_0 = select(vec4f(0.0), product_2_0, is_key_0);
+                product_2_1 = select(vec4f(0.0), product_2_1, is_key_1);
+                product_3_0 = select(vec4f(0.0), product_3_0, is_key_0);
+                product_3_1 = select(vec4f(0.0), product_3_1, is_key_1);
+                weights__0_0 = select(vec4f(0.0), weights__0_0, is_key_0);
+                weights__0_1 = select(vec4f(0.0), weights__0_1, is_key_1);
+                weights__1_0 = select(vec4f(0.0), weights__1_0, is_key_0);
+                weights__1_1 = select(vec4f(0.0), weights__1_1, is_key_1);
+                weights__2_0 = select(vec4f(0.0), weights__2_0, is_key_0);
+                weights__2_1 = select(vec4f(0.0), weights__2_1, is_key_1);
+                weights__3_0 = select(vec4f(0.0), weights__3_0, is_key_0);
+                weights__3_1 = select(vec4f(0.0), weights__3_1, is_key_1);
+            }
 
             if (tile_column < u.d) {
                 for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
@@ -5205,10 +5242,10 @@ fn dk_dv_edge(
                 for (var turn_2 = 0u; turn_2 < 4u && first_key + turn_2 * 16u < end; turn_2 += 1u) {
                     let key_2 = first_key + turn_2 * 16u;
                     if ((column_4 >> 2u) == turn_2) {
-                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.x, weight_2_1_0.x, weight_2_2_0.x, weight_2_3_0.x);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.y, weight_2_1_0.y, weight_2_2_0.y, weight_2_3_0.y);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.z, weight_2_1_0.z, weight_2_2_0.z, weight_2_3_0.z);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.w, weight_2_1_0.w, weight_2_2_0.w, weight_2_3_0.w);
+                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.x, weights__1_0.x, weights__2_0.x, weights__3_0.x);
+                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.y, weights__1_0.y, weights__2_0.y, weights__3_0.y);
+                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.z, weights__1_0.z, weights__2_0.z, weights__3_0.z);
+                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.w, weights__1_0.w, weights__2_0.w, weights__3_0.w);
                     }
                     if (key_2 + 16u > end) {
                         let left_4 = end - key_2;
@@ -5440,10 +5477,10 @@ fn dk_dv_edge(
                 for (var turn_3 = 4u; turn_3 < 8u && first_key + turn_3 * 16u < end; turn_3 += 1u) {
                     let key_3 = first_key + turn_3 * 16u;
                     if ((column_4 >> 2u) == turn_3 - 4u) {
-                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.x, weight_2_1_1.x, weight_2_2_1.x, weight_2_3_1.x);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.y, weight_2_1_1.y, weight_2_2_1.y, weight_2_3_1.y);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.z, weight_2_1_1.z, weight_2_2_1.z, weight_2_3_1.z);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.w, weight_2_1_1.w, weight_2_2_1.w, weight_2_3_1.w);
+                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_1.x, weights__1_1.x, weights__2_1.x, weights__3_1.x);
+                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_1.y, weights__1_1.y, weights__2_1.y, weights__3_1.y);
+                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_1.z, weights__1_1.z, weights__2_1.z, weights__3_1.z);
+                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_1.w, weights__1_1.w, weights__2_1.w, weights__3_1.w);
                     }
                     if (key_3 + 16u > end) {
                         let left_5 = end - key_3;

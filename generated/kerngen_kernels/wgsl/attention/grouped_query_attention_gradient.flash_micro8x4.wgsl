@@ -34,29 +34,21 @@ var<workgroup> q_tile: array<array<array<vec4f, 8>, 2>, 16>;
 var<workgroup> k_tile: array<array<array<vec4f, 16>, 1>, 16>;
 var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;
 
+// A score.
+fn score(n: u32, g: u32, i: u32, j: u32, product_0_2: vec4f, product_1_2: vec4f) -> vec4f {
+    return select(vec4f(LOWEST), u.scale * product_0_2, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+}
+
+// What a weight is multiplied with.
+fn factor(n: u32, g: u32, i: u32, j: u32, product_0_3: vec4f, product_1_3: vec4f) -> vec4f {
+    return product_1_3;
+}
+
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
 // expressions that are infinite.
 fn infinity() -> f32 {
     var bits = u32(0x7f800000u);
     return bitcast<f32>(bits);
-}
-
-// A score; beyond the last key there is none.
-fn score(n: u32, g: u32, i: u32, j: u32, product_0_2: vec4f, product_1_2: vec4f) -> vec4f {
-    if (j >= u.t) {
-        return vec4f(-infinity());
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return select(vec4f(LOWEST), u.scale * product_0_2, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(nearest_row) + (i32(u.t) - i32(u.s))));
-}
-
-// What a weight is multiplied with; beyond the last key there is none.
-fn factor(n: u32, g: u32, i: u32, j: u32, product_0_3: vec4f, product_1_3: vec4f) -> vec4f {
-    if (j >= u.t) {
-        return vec4f(0.0);
-    }
-    let nearest_row_ = min(i, u.s - 1u);
-    return product_1_3;
 }
 
 // Stores the numbers of a row.
@@ -672,22 +664,41 @@ fn main(
             workgroupBarrier();
         }
 
-        let factor_0_0 = factor(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0, product_0_);
+        var factor_0_0 = factor(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0, product_0_);
         product_0 = score(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0, product_0_);
-        let factor_1_0 = factor(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1, product_1_);
+        var factor_1_0 = factor(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1, product_1_);
         product_1 = score(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1, product_1_);
-        let factor_2_0 = factor(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2, product_2_);
+        var factor_2_0 = factor(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2, product_2_);
         product_2 = score(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2, product_2_);
-        let factor_3_0 = factor(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3, product_3_);
+        var factor_3_0 = factor(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3, product_3_);
         product_3 = score(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3, product_3_);
-        let factor_4_0 = factor(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4, product_4_);
+        var factor_4_0 = factor(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4, product_4_);
         product_4 = score(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4, product_4_);
-        let factor_5_0 = factor(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5, product_5_);
+        var factor_5_0 = factor(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5, product_5_);
         product_5 = score(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5, product_5_);
-        let factor_6_0 = factor(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6, product_6_);
+        var factor_6_0 = factor(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6, product_6_);
         product_6 = score(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6, product_6_);
-        let factor_7_0 = factor(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7, product_7_);
+        var factor_7_0 = factor(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7, product_7_);
         product_7 = score(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7, product_7_);
+        if (first_key + 64u > u.t) {
+            let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            product_0 = select(vec4f(-infinity()), product_0, is_key_0);
+            product_1 = select(vec4f(-infinity()), product_1, is_key_0);
+            product_2 = select(vec4f(-infinity()), product_2, is_key_0);
+            product_3 = select(vec4f(-infinity()), product_3, is_key_0);
+            product_4 = select(vec4f(-infinity()), product_4, is_key_0);
+            product_5 = select(vec4f(-infinity()), product_5, is_key_0);
+            product_6 = select(vec4f(-infinity()), product_6, is_key_0);
+            product_7 = select(vec4f(-infinity()), product_7, is_key_0);
+            factor_0_0 = select(vec4f(0.0), factor_0_0, is_key_0);
+            factor_1_0 = select(vec4f(0.0), factor_1_0, is_key_0);
+            factor_2_0 = select(vec4f(0.0), factor_2_0, is_key_0);
+            factor_3_0 = select(vec4f(0.0), factor_3_0, is_key_0);
+            factor_4_0 = select(vec4f(0.0), factor_4_0, is_key_0);
+            factor_5_0 = select(vec4f(0.0), factor_5_0, is_key_0);
+            factor_6_0 = select(vec4f(0.0), factor_6_0, is_key_0);
+            factor_7_0 = select(vec4f(0.0), factor_7_0, is_key_0);
+        }
 
         let own_0 = vec4f(max(max(product_0.xy, product_0.zw).x, max(product_0.xy, product_0.zw).y), max(max(product_1.xy, product_1.zw).x, max(product_1.xy, product_1.zw).y), max(max(product_2.xy, product_2.zw).x, max(product_2.xy, product_2.zw).y), max(max(product_3.xy, product_3.zw).x, max(product_3.xy, product_3.zw).y));
         let own_1 = vec4f(max(max(product_4.xy, product_4.zw).x, max(product_4.xy, product_4.zw).y), max(max(product_5.xy, product_5.zw).x, max(product_5.xy, product_5.zw).y), max(max(product_6.xy, product_6.zw).x, max(product_6.xy, product_6.zw).y), max(max(product_7.xy, product_7.zw).x, max(product_7.xy, product_7.zw).y));
@@ -836,11 +847,8 @@ fn main(
 @group(0) @binding(6) var<storage, read> row_numbers_dq_: array<f32>;
 var<workgroup> v_tile: array<array<vec4f, 16>, 16>;
 
-// A weight; beyond the last key there is none.
+// A weight.
 fn weight_(n: u32, g: u32, i: u32, j: u32, product_0_2: vec4f, product_1_2: vec4f) -> vec4f {
-    if (j >= u.t) {
-        return vec4f(0.0);
-    }
     let nearest_row = min(i, u.s - 1u);
     return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0_2, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(nearest_row) + (i32(u.t) - i32(u.s)))) - row_numbers_dq_[(n * u.h + g) * u.s + nearest_row]) / row_numbers_dq_[((u.b + n) * u.h + g) * u.s + nearest_row] * (product_1_2 - row_numbers_dq_[((2u * u.b + n) * u.h + g) * u.s + nearest_row]) * u.scale, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(nearest_row) + (i32(u.t) - i32(u.s))));
 }
@@ -1468,8 +1476,8 @@ fn dq_(
             workgroupBarrier();
         }
 
-        v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_0)) * u.d + v_p_0) >> 2u];
-        v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_1)) * u.d + v_p_1) >> 2u];
+        v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(first_key + v_j_0, u.t - 1u)) * u.d + v_p_0) >> 2u];
+        v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(first_key + v_j_1, u.t - 1u)) * u.d + v_p_1) >> 2u];
         product_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0, product_0_);
         product_1 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1, product_1_);
         product_2 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2, product_2_);
@@ -1478,6 +1486,17 @@ fn dq_(
         product_5 = weight_(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5, product_5_);
         product_6 = weight_(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6, product_6_);
         product_7 = weight_(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7, product_7_);
+        if (first_key + 64u > u.t) {
+            let is_key_0 = vec4u(first_key + column_3 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            product_0 = select(vec4f(0.0), product_0, is_key_0);
+            product_1 = select(vec4f(0.0), product_1, is_key_0);
+            product_2 = select(vec4f(0.0), product_2, is_key_0);
+            product_3 = select(vec4f(0.0), product_3, is_key_0);
+            product_4 = select(vec4f(0.0), product_4, is_key_0);
+            product_5 = select(vec4f(0.0), product_5, is_key_0);
+            product_6 = select(vec4f(0.0), product_6, is_key_0);
+            product_7 = select(vec4f(0.0), product_7, is_key_0);
+        }
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
@@ -1499,9 +1518,9 @@ fn dq_(
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
             workgroupBarrier();
-            let next_key = min(key + 16u, u.t - 16u);
-            v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_0)) * u.d + v_p_0) >> 2u];
-            v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_1)) * u.d + v_p_1) >> 2u];
+            let next_key = key + 16u;
+            v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key + v_j_0, u.t - 1u)) * u.d + v_p_0) >> 2u];
+            v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key + v_j_1, u.t - 1u)) * u.d + v_p_1) >> 2u];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
                 let w_1 = weight_tile[0u][row_3 + 8u];
@@ -1726,24 +1745,28 @@ fn dq_(
 
 @group(0) @binding(5) var<storage, read_write> dk: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> dv: array<vec4f>;
-@group(0) @binding(7) var<storage, read> row_numbers_dk_dv: array<vec4f>;
+@group(0) @binding(7) var<storage, read> row_numbers_dk_dv: array<f32>;
 
-// A weight; beyond the last key there is none.
-fn weight__dk_dv(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_2: vec4f, product_1_2: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0_2, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) >> 2u]) / row_numbers_dk_dv[(((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) >> 2u] * (product_1_2 - row_numbers_dk_dv[(((2u * u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) >> 2u]) * u.scale, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s)));
+// A weight.
+fn weight__dk_dv(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_2: f32, product_1_2: f32) -> f32 {
+    let nearest_key = min(i, u.s - 1u);
+    return select(0.0, exp(select(LOWEST, u.scale * product_0_2, i32(j) <= i32(nearest_key) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv[(n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + nearest_key]) / row_numbers_dk_dv[((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + nearest_key] * (product_1_2 - row_numbers_dk_dv[((2u * u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + nearest_key]) * u.scale, i32(j) <= i32(nearest_key) + (i32(u.t) - i32(u.s)));
 }
 
-// A weight; beyond the last key there is none.
-fn weight_2(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_3: vec4f, product_1_3: vec4f) -> vec4f {
-    if (i >= u.s) {
-        return vec4f(0.0);
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(select(vec4f(LOWEST), u.scale * product_0_3, vec4i(i32(nearest_row_)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) >> 2u]) / row_numbers_dk_dv[(((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) >> 2u];
+// The weights of four neighbouring keys.
+fn weights(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_2: vec4f, product_1_2: vec4f) -> vec4f {
+    return vec4f(weight__dk_dv(n, g, u_, j, i, product_0_2.x, product_1_2.x), weight__dk_dv(n, g, u_, j, i + 1u, product_0_2.y, product_1_2.y), weight__dk_dv(n, g, u_, j, i + 2u, product_0_2.z, product_1_2.z), weight__dk_dv(n, g, u_, j, i + 3u, product_0_2.w, product_1_2.w));
+}
+
+// A weight.
+fn weight_2(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_3: f32, product_1_3: f32) -> f32 {
+    let nearest_key_ = min(i, u.s - 1u);
+    return exp(select(LOWEST, u.scale * product_0_3, i32(j) <= i32(nearest_key_) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv[(n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + nearest_key_]) / row_numbers_dk_dv[((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + nearest_key_];
+}
+
+// The weights of four neighbouring keys.
+fn weights_(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_3: vec4f, product_1_3: vec4f) -> vec4f {
+    return vec4f(weight_2(n, g, u_, j, i, product_0_3.x, product_1_3.x), weight_2(n, g, u_, j, i + 1u, product_0_3.y, product_1_3.y), weight_2(n, g, u_, j, i + 2u, product_0_3.z, product_1_3.z), weight_2(n, g, u_, j, i + 3u, product_0_3.w, product_1_3.w));
 }
 
 // What becomes of a sum, or of four neighbouring ones.
@@ -2393,24 +2416,43 @@ fn dk_dv(
                 }
             }
 
-            v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_0)) * u.d + v_p_0) >> 2u];
-            v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_1)) * u.d + v_p_1) >> 2u];
-            let weight_2_0_0 = weight_2(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
-            product_0 = weight__dk_dv(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
-            let weight_2_1_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
-            product_1 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
-            let weight_2_2_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_);
-            product_2 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_);
-            let weight_2_3_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_);
-            product_3 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_);
-            let weight_2_4_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_);
-            product_4 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_);
-            let weight_2_5_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_);
-            product_5 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_);
-            let weight_2_6_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_);
-            product_6 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_);
-            let weight_2_7_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_);
-            product_7 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_);
+            v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_0, u.s - 1u)) * u.d + v_p_0) >> 2u];
+            v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_1, u.s - 1u)) * u.d + v_p_1) >> 2u];
+            var weights__0_0 = weights_(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
+            product_0 = weights(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
+            var weights__1_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
+            product_1 = weights(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
+            var weights__2_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_);
+            product_2 = weights(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_);
+            var weights__3_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_);
+            product_3 = weights(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_);
+            var weights__4_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_);
+            product_4 = weights(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_);
+            var weights__5_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_);
+            product_5 = weights(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_);
+            var weights__6_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_);
+            product_6 = weights(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_);
+            var weights__7_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_);
+            product_7 = weights(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_);
+            if (first_key + 64u > u.s) {
+                let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+                product_0 = select(vec4f(0.0), product_0, is_key_0);
+                product_1 = select(vec4f(0.0), product_1, is_key_0);
+                product_2 = select(vec4f(0.0), product_2, is_key_0);
+                product_3 = select(vec4f(0.0), product_3, is_key_0);
+                product_4 = select(vec4f(0.0), product_4, is_key_0);
+                product_5 = select(vec4f(0.0), product_5, is_key_0);
+                product_6 = select(vec4f(0.0), product_6, is_key_0);
+                product_7 = select(vec4f(0.0), product_7, is_key_0);
+                weights__0_0 = select(vec4f(0.0), weights__0_0, is_key_0);
+                weights__1_0 = select(vec4f(0.0), weights__1_0, is_key_0);
+                weights__2_0 = select(vec4f(0.0), weights__2_0, is_key_0);
+                weights__3_0 = select(vec4f(0.0), weights__3_0, is_key_0);
+                weights__4_0 = select(vec4f(0.0), weights__4_0, is_key_0);
+                weights__5_0 = select(vec4f(0.0), weights__5_0, is_key_0);
+                weights__6_0 = select(vec4f(0.0), weights__6_0, is_key_0);
+                weights__7_0 = select(vec4f(0.0), weights__7_0, is_key_0);
+            }
 
             if (tile_column < u.d) {
                 for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
@@ -2433,9 +2475,9 @@ fn dk_dv(
                     v_tile[v_i_0][v_at_0] = v_load_0;
                     v_tile[v_i_1][v_at_1] = v_load_1;
                     workgroupBarrier();
-                    let next_key = min(key + 16u, u.s - 16u);
-                    v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key + v_i_0)) * u.d + v_p_0) >> 2u];
-                    v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key + v_i_1)) * u.d + v_p_1) >> 2u];
+                    let next_key = key + 16u;
+                    v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key + v_i_0, u.s - 1u)) * u.d + v_p_0) >> 2u];
+                    v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key + v_i_1, u.s - 1u)) * u.d + v_p_1) >> 2u];
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
                         let w_1 = weight_tile[0u][row_4 + 8u];
@@ -2649,19 +2691,19 @@ fn dk_dv(
             }
 
             if (tile_column < u.e) {
-                v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_0_)) * u.e + v_c_0) >> 2u];
-                v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_1_)) * u.e + v_c_1) >> 2u];
+                v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_0_, u.s - 1u)) * u.e + v_c_0) >> 2u];
+                v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(first_key + v_i_1_, u.s - 1u)) * u.e + v_c_1) >> 2u];
                 for (var turn_ = 0u; turn_ < 4u && first_key + turn_ * 16u < end; turn_ += 1u) {
                     let key_ = first_key + turn_ * 16u;
                     if ((column_4 >> 2u) == turn_) {
-                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.x, weight_2_1_0.x, weight_2_2_0.x, weight_2_3_0.x);
-                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.x, weight_2_5_0.x, weight_2_6_0.x, weight_2_7_0.x);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.y, weight_2_1_0.y, weight_2_2_0.y, weight_2_3_0.y);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.y, weight_2_5_0.y, weight_2_6_0.y, weight_2_7_0.y);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.z, weight_2_1_0.z, weight_2_2_0.z, weight_2_3_0.z);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.z, weight_2_5_0.z, weight_2_6_0.z, weight_2_7_0.z);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.w, weight_2_1_0.w, weight_2_2_0.w, weight_2_3_0.w);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.w, weight_2_5_0.w, weight_2_6_0.w, weight_2_7_0.w);
+                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.x, weights__1_0.x, weights__2_0.x, weights__3_0.x);
+                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weights__4_0.x, weights__5_0.x, weights__6_0.x, weights__7_0.x);
+                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.y, weights__1_0.y, weights__2_0.y, weights__3_0.y);
+                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weights__4_0.y, weights__5_0.y, weights__6_0.y, weights__7_0.y);
+                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.z, weights__1_0.z, weights__2_0.z, weights__3_0.z);
+                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weights__4_0.z, weights__5_0.z, weights__6_0.z, weights__7_0.z);
+                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.w, weights__1_0.w, weights__2_0.w, weights__3_0.w);
+                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weights__4_0.w, weights__5_0.w, weights__6_0.w, weights__7_0.w);
                     }
                     if (key_ + 16u > end) {
                         let left_ = end - key_;
@@ -2671,9 +2713,9 @@ fn dk_dv(
                     v_tile[v_i_0_][v_at_0_] = v_load_0_;
                     v_tile[v_i_1_][v_at_1_] = v_load_1_;
                     workgroupBarrier();
-                    let next_key_ = min(key_ + 16u, u.s - 16u);
-                    v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_ + v_i_0_)) * u.e + v_c_0) >> 2u];
-                    v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_ + v_i_1_)) * u.e + v_c_1) >> 2u];
+                    let next_key_ = key_ + 16u;
+                    v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_ + v_i_0_, u.s - 1u)) * u.e + v_c_0) >> 2u];
+                    v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + min(next_key_ + v_i_1_, u.s - 1u)) * u.e + v_c_1) >> 2u];
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
                         let w_1 = weight_tile[0u][row_4 + 8u];
@@ -2910,24 +2952,6 @@ fn dk_dv(
 @group(0) @binding(2) var<storage, read> k_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> v_edge: array<f32>;
 @group(0) @binding(4) var<storage, read> dy_edge: array<f32>;
-
-// A score; beyond the last key there is none.
-fn score_edge(n: u32, g: u32, i: u32, j: u32, product_0_2: f32, product_1_2: f32) -> f32 {
-    if (j >= u.t) {
-        return -infinity();
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return select(LOWEST, u.scale * product_0_2, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s)));
-}
-
-// What a weight is multiplied with; beyond the last key there is none.
-fn factor_edge(n: u32, g: u32, i: u32, j: u32, product_0_3: f32, product_1_3: f32) -> f32 {
-    if (j >= u.t) {
-        return 0.0;
-    }
-    let nearest_row_ = min(i, u.s - 1u);
-    return product_1_3;
-}
 
 // Four neighbours along i of the operand q; beyond its end, the last one.
 fn q_vector(start: u32) -> vec4f {
@@ -3518,22 +3542,41 @@ fn edge(
             workgroupBarrier();
         }
 
-        let factor_0_0 = vec4f(factor_edge(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0.x, product_0_.x), factor_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 1u), product_0.y, product_0_.y), factor_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 2u), product_0.z, product_0_.z), factor_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 3u), product_0.w, product_0_.w));
-        product_0 = vec4f(score_edge(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0.x, product_0_.x), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 1u), product_0.y, product_0_.y), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 2u), product_0.z, product_0_.z), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 3u), product_0.w, product_0_.w));
-        let factor_1_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1.x, product_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 1u), product_1.y, product_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 2u), product_1.z, product_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 3u), product_1.w, product_1_.w));
-        product_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1.x, product_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 1u), product_1.y, product_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 2u), product_1.z, product_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 3u), product_1.w, product_1_.w));
-        let factor_2_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2.x, product_2_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 1u), product_2.y, product_2_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 2u), product_2.z, product_2_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 3u), product_2.w, product_2_.w));
-        product_2 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2.x, product_2_.x), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 1u), product_2.y, product_2_.y), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 2u), product_2.z, product_2_.z), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 3u), product_2.w, product_2_.w));
-        let factor_3_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3.x, product_3_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), product_3.y, product_3_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), product_3.z, product_3_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), product_3.w, product_3_.w));
-        product_3 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3.x, product_3_.x), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), product_3.y, product_3_.y), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), product_3.z, product_3_.z), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), product_3.w, product_3_.w));
-        let factor_4_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4.x, product_4_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), product_4.y, product_4_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), product_4.z, product_4_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), product_4.w, product_4_.w));
-        product_4 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4.x, product_4_.x), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), product_4.y, product_4_.y), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), product_4.z, product_4_.z), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), product_4.w, product_4_.w));
-        let factor_5_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5.x, product_5_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), product_5.y, product_5_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), product_5.z, product_5_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), product_5.w, product_5_.w));
-        product_5 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5.x, product_5_.x), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), product_5.y, product_5_.y), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), product_5.z, product_5_.z), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), product_5.w, product_5_.w));
-        let factor_6_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6.x, product_6_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), product_6.y, product_6_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), product_6.z, product_6_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), product_6.w, product_6_.w));
-        product_6 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6.x, product_6_.x), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), product_6.y, product_6_.y), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), product_6.z, product_6_.z), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), product_6.w, product_6_.w));
-        let factor_7_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7.x, product_7_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), product_7.y, product_7_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), product_7.z, product_7_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), product_7.w, product_7_.w));
-        product_7 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7.x, product_7_.x), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), product_7.y, product_7_.y), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), product_7.z, product_7_.z), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), product_7.w, product_7_.w));
+        var factor_0_0 = factor(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0, product_0_);
+        product_0 = score(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0, product_0_);
+        var factor_1_0 = factor(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1, product_1_);
+        product_1 = score(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1, product_1_);
+        var factor_2_0 = factor(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2, product_2_);
+        product_2 = score(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2, product_2_);
+        var factor_3_0 = factor(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3, product_3_);
+        product_3 = score(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3, product_3_);
+        var factor_4_0 = factor(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4, product_4_);
+        product_4 = score(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4, product_4_);
+        var factor_5_0 = factor(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5, product_5_);
+        product_5 = score(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5, product_5_);
+        var factor_6_0 = factor(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6, product_6_);
+        product_6 = score(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6, product_6_);
+        var factor_7_0 = factor(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7, product_7_);
+        product_7 = score(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7, product_7_);
+        if (first_key + 64u > u.t) {
+            let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            product_0 = select(vec4f(-infinity()), product_0, is_key_0);
+            product_1 = select(vec4f(-infinity()), product_1, is_key_0);
+            product_2 = select(vec4f(-infinity()), product_2, is_key_0);
+            product_3 = select(vec4f(-infinity()), product_3, is_key_0);
+            product_4 = select(vec4f(-infinity()), product_4, is_key_0);
+            product_5 = select(vec4f(-infinity()), product_5, is_key_0);
+            product_6 = select(vec4f(-infinity()), product_6, is_key_0);
+            product_7 = select(vec4f(-infinity()), product_7, is_key_0);
+            factor_0_0 = select(vec4f(0.0), factor_0_0, is_key_0);
+            factor_1_0 = select(vec4f(0.0), factor_1_0, is_key_0);
+            factor_2_0 = select(vec4f(0.0), factor_2_0, is_key_0);
+            factor_3_0 = select(vec4f(0.0), factor_3_0, is_key_0);
+            factor_4_0 = select(vec4f(0.0), factor_4_0, is_key_0);
+            factor_5_0 = select(vec4f(0.0), factor_5_0, is_key_0);
+            factor_6_0 = select(vec4f(0.0), factor_6_0, is_key_0);
+            factor_7_0 = select(vec4f(0.0), factor_7_0, is_key_0);
+        }
 
         let own_0 = vec4f(max(max(product_0.xy, product_0.zw).x, max(product_0.xy, product_0.zw).y), max(max(product_1.xy, product_1.zw).x, max(product_1.xy, product_1.zw).y), max(max(product_2.xy, product_2.zw).x, max(product_2.xy, product_2.zw).y), max(max(product_3.xy, product_3.zw).x, max(product_3.xy, product_3.zw).y));
         let own_1 = vec4f(max(max(product_4.xy, product_4.zw).x, max(product_4.xy, product_4.zw).y), max(max(product_5.xy, product_5.zw).x, max(product_5.xy, product_5.zw).y), max(max(product_6.xy, product_6.zw).x, max(product_6.xy, product_6.zw).y), max(max(product_7.xy, product_7.zw).x, max(product_7.xy, product_7.zw).y));
@@ -3679,15 +3722,6 @@ fn edge(
 }
 
 @group(0) @binding(5) var<storage, read_write> dq_dq_edge: array<f32>;
-
-// A weight; beyond the last key there is none.
-fn weight__dq_edge(n: u32, g: u32, i: u32, j: u32, product_0_2: f32, product_1_2: f32) -> f32 {
-    if (j >= u.t) {
-        return 0.0;
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return select(0.0, exp(select(LOWEST, u.scale * product_0_2, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s))) - row_numbers_dq_[(n * u.h + g) * u.s + nearest_row]) / row_numbers_dq_[((u.b + n) * u.h + g) * u.s + nearest_row] * (product_1_2 - row_numbers_dq_[((2u * u.b + n) * u.h + g) * u.s + nearest_row]) * u.scale, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s)));
-}
 
 // Four neighbours along p of the operand v; beyond an end, the last ones.
 fn v_vector(n: u32, g: u32, j: u32, p: u32) -> vec4f {
@@ -4294,14 +4328,25 @@ fn dq_edge(
 
         v_load_0 = v_vector(n, g, first_key + v_j_0, v_p_0);
         v_load_1 = v_vector(n, g, first_key + v_j_1, v_p_1);
-        product_0 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0.x, product_0_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 1u), product_0.y, product_0_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 2u), product_0.z, product_0_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 3u), product_0.w, product_0_.w));
-        product_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1.x, product_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 1u), product_1.y, product_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 2u), product_1.z, product_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 3u), product_1.w, product_1_.w));
-        product_2 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2.x, product_2_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 1u), product_2.y, product_2_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 2u), product_2.z, product_2_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 3u), product_2.w, product_2_.w));
-        product_3 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3.x, product_3_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 1u), product_3.y, product_3_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 2u), product_3.z, product_3_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 3u), product_3.w, product_3_.w));
-        product_4 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4.x, product_4_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 1u), product_4.y, product_4_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 2u), product_4.z, product_4_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 3u), product_4.w, product_4_.w));
-        product_5 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5.x, product_5_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 1u), product_5.y, product_5_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 2u), product_5.z, product_5_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 3u), product_5.w, product_5_.w));
-        product_6 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6.x, product_6_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 1u), product_6.y, product_6_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 2u), product_6.z, product_6_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 3u), product_6.w, product_6_.w));
-        product_7 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7.x, product_7_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 1u), product_7.y, product_7_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 2u), product_7.z, product_7_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 3u), product_7.w, product_7_.w));
+        product_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0, product_0_);
+        product_1 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1, product_1_);
+        product_2 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2, product_2_);
+        product_3 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3, product_3_);
+        product_4 = weight_(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4, product_4_);
+        product_5 = weight_(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5, product_5_);
+        product_6 = weight_(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6, product_6_);
+        product_7 = weight_(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7, product_7_);
+        if (first_key + 64u > u.t) {
+            let is_key_0 = vec4u(first_key + column_3 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            product_0 = select(vec4f(0.0), product_0, is_key_0);
+            product_1 = select(vec4f(0.0), product_1, is_key_0);
+            product_2 = select(vec4f(0.0), product_2, is_key_0);
+            product_3 = select(vec4f(0.0), product_3, is_key_0);
+            product_4 = select(vec4f(0.0), product_4, is_key_0);
+            product_5 = select(vec4f(0.0), product_5, is_key_0);
+            product_6 = select(vec4f(0.0), product_6, is_key_0);
+            product_7 = select(vec4f(0.0), product_7, is_key_0);
+        }
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
@@ -4574,25 +4619,6 @@ fn dq_edge(
 
 @group(0) @binding(5) var<storage, read_write> dk_dk_dv_edge: array<f32>;
 @group(0) @binding(6) var<storage, read_write> dv_dk_dv_edge: array<f32>;
-@group(0) @binding(7) var<storage, read> row_numbers_dk_dv_edge: array<f32>;
-
-// A weight; beyond the last key there is none.
-fn weight__dk_dv_edge(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_2: f32, product_1_2: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row = min(j, u.t - 1u);
-    return select(0.0, exp(select(LOWEST, u.scale * product_0_2, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv_edge[(n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i]) / row_numbers_dk_dv_edge[((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i] * (product_1_2 - row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i]) * u.scale, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s)));
-}
-
-// A weight; beyond the last key there is none.
-fn weight_2_dk_dv_edge(n: u32, g: u32, u_: u32, j: u32, i: u32, product_0_3: f32, product_1_3: f32) -> f32 {
-    if (i >= u.s) {
-        return 0.0;
-    }
-    let nearest_row_ = min(j, u.t - 1u);
-    return exp(select(LOWEST, u.scale * product_0_3, i32(nearest_row_) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dk_dv_edge[(n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i]) / row_numbers_dk_dv_edge[((u.b + n) * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i];
-}
 
 // Four neighbours along p of the operand v; beyond an end, the last ones.
 fn v_vector_dk_dv_edge(n: u32, g: u32, u_: u32, i: u32, p: u32) -> vec4f {
@@ -5245,22 +5271,41 @@ fn dk_dv_edge(
 
             v_load_0 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_0, v_p_0);
             v_load_1 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_1, v_p_1);
-            let weight_2_0_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0.x, product_0_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0.y, product_0_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0.z, product_0_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0.w, product_0_.w));
-            product_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0.x, product_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0.y, product_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0.z, product_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0.w, product_0_.w));
-            let weight_2_1_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1.x, product_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1.y, product_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1.z, product_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1.w, product_1_.w));
-            product_1 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1.x, product_1_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 1u), product_1.y, product_1_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 2u), product_1.z, product_1_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + (column_4 * 4u + 3u), product_1.w, product_1_.w));
-            let weight_2_2_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2.x, product_2_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2.y, product_2_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2.z, product_2_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2.w, product_2_.w));
-            product_2 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2.x, product_2_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 1u), product_2.y, product_2_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 2u), product_2.z, product_2_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + (column_4 * 4u + 3u), product_2.w, product_2_.w));
-            let weight_2_3_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3.x, product_3_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3.y, product_3_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3.z, product_3_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3.w, product_3_.w));
-            product_3 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3.x, product_3_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3.y, product_3_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3.z, product_3_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3.w, product_3_.w));
-            let weight_2_4_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4.x, product_4_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 1u), product_4.y, product_4_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 2u), product_4.z, product_4_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 3u), product_4.w, product_4_.w));
-            product_4 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4.x, product_4_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 1u), product_4.y, product_4_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 2u), product_4.z, product_4_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 3u), product_4.w, product_4_.w));
-            let weight_2_5_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5.x, product_5_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 1u), product_5.y, product_5_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 2u), product_5.z, product_5_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 3u), product_5.w, product_5_.w));
-            product_5 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5.x, product_5_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 1u), product_5.y, product_5_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 2u), product_5.z, product_5_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 3u), product_5.w, product_5_.w));
-            let weight_2_6_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6.x, product_6_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 1u), product_6.y, product_6_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 2u), product_6.z, product_6_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 3u), product_6.w, product_6_.w));
-            product_6 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6.x, product_6_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 1u), product_6.y, product_6_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 2u), product_6.z, product_6_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 3u), product_6.w, product_6_.w));
-            let weight_2_7_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7.x, product_7_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 1u), product_7.y, product_7_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 2u), product_7.z, product_7_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 3u), product_7.w, product_7_.w));
-            product_7 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7.x, product_7_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 1u), product_7.y, product_7_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 2u), product_7.z, product_7_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 3u), product_7.w, product_7_.w));
+            var weights__0_0 = weights_(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
+            product_0 = weights(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
+            var weights__1_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
+            product_1 = weights(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
+            var weights__2_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_);
+            product_2 = weights(n, g, u_, tile_row + (row_4 * 4u + 2u), first_key + column_4 * 4u, product_2, product_2_);
+            var weights__3_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_);
+            product_3 = weights(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3, product_3_);
+            var weights__4_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_);
+            product_4 = weights(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4, product_4_);
+            var weights__5_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_);
+            product_5 = weights(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5, product_5_);
+            var weights__6_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_);
+            product_6 = weights(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6, product_6_);
+            var weights__7_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_);
+            product_7 = weights(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7, product_7_);
+            if (first_key + 64u > u.s) {
+                let is_key_0 = vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.s);
+                product_0 = select(vec4f(0.0), product_0, is_key_0);
+                product_1 = select(vec4f(0.0), product_1, is_key_0);
+                product_2 = select(vec4f(0.0), product_2, is_key_0);
+                product_3 = select(vec4f(0.0), product_3, is_key_0);
+                product_4 = select(vec4f(0.0), product_4, is_key_0);
+                product_5 = select(vec4f(0.0), product_5, is_key_0);
+                product_6 = select(vec4f(0.0), product_6, is_key_0);
+                product_7 = select(vec4f(0.0), product_7, is_key_0);
+                weights__0_0 = select(vec4f(0.0), weights__0_0, is_key_0);
+                weights__1_0 = select(vec4f(0.0), weights__1_0, is_key_0);
+                weights__2_0 = select(vec4f(0.0), weights__2_0, is_key_0);
+                weights__3_0 = select(vec4f(0.0), weights__3_0, is_key_0);
+                weights__4_0 = select(vec4f(0.0), weights__4_0, is_key_0);
+                weights__5_0 = select(vec4f(0.0), weights__5_0, is_key_0);
+                weights__6_0 = select(vec4f(0.0), weights__6_0, is_key_0);
+                weights__7_0 = select(vec4f(0.0), weights__7_0, is_key_0);
+            }
 
             if (tile_column < u.d) {
                 for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
@@ -5504,14 +5549,14 @@ fn dk_dv_edge(
                 for (var turn_ = 0u; turn_ < 4u && first_key + turn_ * 16u < end; turn_ += 1u) {
                     let key_ = first_key + turn_ * 16u;
                     if ((column_4 >> 2u) == turn_) {
-                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.x, weight_2_1_0.x, weight_2_2_0.x, weight_2_3_0.x);
-                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.x, weight_2_5_0.x, weight_2_6_0.x, weight_2_7_0.x);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.y, weight_2_1_0.y, weight_2_2_0.y, weight_2_3_0.y);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.y, weight_2_5_0.y, weight_2_6_0.y, weight_2_7_0.y);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.z, weight_2_1_0.z, weight_2_2_0.z, weight_2_3_0.z);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.z, weight_2_5_0.z, weight_2_6_0.z, weight_2_7_0.z);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.w, weight_2_1_0.w, weight_2_2_0.w, weight_2_3_0.w);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.w, weight_2_5_0.w, weight_2_6_0.w, weight_2_7_0.w);
+                        weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.x, weights__1_0.x, weights__2_0.x, weights__3_0.x);
+                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weights__4_0.x, weights__5_0.x, weights__6_0.x, weights__7_0.x);
+                        weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.y, weights__1_0.y, weights__2_0.y, weights__3_0.y);
+                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weights__4_0.y, weights__5_0.y, weights__6_0.y, weights__7_0.y);
+                        weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.z, weights__1_0.z, weights__2_0.z, weights__3_0.z);
+                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weights__4_0.z, weights__5_0.z, weights__6_0.z, weights__7_0.z);
+                        weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weights__0_0.w, weights__1_0.w, weights__2_0.w, weights__3_0.w);
+                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weights__4_0.w, weights__5_0.w, weights__6_0.w, weights__7_0.w);
                     }
                     if (key_ + 16u > end) {
                         let left_3 = end - key_;

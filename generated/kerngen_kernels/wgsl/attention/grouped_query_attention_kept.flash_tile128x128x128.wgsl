@@ -32,20 +32,16 @@ var<workgroup> k_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> v_tile: array<array<vec4f, 32>, 16>;
 var<workgroup> weight_tile: array<array<vec4f, 32>, 16>;
 
+// The score of a key, or of four neighbouring ones, by its product.
+fn score(n: u32, g: u32, i: u32, j: u32, product_: vec4f) -> vec4f {
+    return select(vec4f(LOWEST), u.scale * product_, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+}
+
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
 // expressions that are infinite.
 fn infinity() -> f32 {
     var bits = u32(0x7f800000u);
     return bitcast<f32>(bits);
-}
-
-// The score of four neighbouring keys, by its product; beyond the last key there is none.
-fn score(n: u32, g: u32, i: u32, j: u32, product_: vec4f) -> vec4f {
-    if (j >= u.t) {
-        return vec4f(-infinity());
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return select(vec4f(LOWEST), u.scale * product_, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(nearest_row) + (i32(u.t) - i32(u.s))));
 }
 
 // What becomes of four neighbouring sums of a row.
@@ -568,8 +564,8 @@ fn main(
             workgroupBarrier();
         }
 
-        v_load_0 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_0)) * u.e + v_c_0) >> 2u];
-        v_load_1 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_1)) * u.e + v_c_1) >> 2u];
+        v_load_0 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(first_key + v_j_0, u.t - 1u)) * u.e + v_c_0) >> 2u];
+        v_load_1 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(first_key + v_j_1, u.t - 1u)) * u.e + v_c_1) >> 2u];
         score_0_0 = score(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0_0);
         score_0_1 = score(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 64u), score_0_1);
         score_1_0 = score(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1_0);
@@ -586,6 +582,26 @@ fn main(
         score_6_1 = score(n, g, tile_row + (row_2 * 4u + 66u), first_key + (column_2 * 4u + 64u), score_6_1);
         score_7_0 = score(n, g, tile_row + (row_2 * 4u + 67u), first_key + column_2 * 4u, score_7_0);
         score_7_1 = score(n, g, tile_row + (row_2 * 4u + 67u), first_key + (column_2 * 4u + 64u), score_7_1);
+        if (first_key + 128u > u.t) {
+            let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            let is_key_1 = vec4u(first_key + (column_2 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            score_0_0 = select(vec4f(-infinity()), score_0_0, is_key_0);
+            score_0_1 = select(vec4f(-infinity()), score_0_1, is_key_1);
+            score_1_0 = select(vec4f(-infinity()), score_1_0, is_key_0);
+            score_1_1 = select(vec4f(-infinity()), score_1_1, is_key_1);
+            score_2_0 = select(vec4f(-infinity()), score_2_0, is_key_0);
+            score_2_1 = select(vec4f(-infinity()), score_2_1, is_key_1);
+            score_3_0 = select(vec4f(-infinity()), score_3_0, is_key_0);
+            score_3_1 = select(vec4f(-infinity()), score_3_1, is_key_1);
+            score_4_0 = select(vec4f(-infinity()), score_4_0, is_key_0);
+            score_4_1 = select(vec4f(-infinity()), score_4_1, is_key_1);
+            score_5_0 = select(vec4f(-infinity()), score_5_0, is_key_0);
+            score_5_1 = select(vec4f(-infinity()), score_5_1, is_key_1);
+            score_6_0 = select(vec4f(-infinity()), score_6_0, is_key_0);
+            score_6_1 = select(vec4f(-infinity()), score_6_1, is_key_1);
+            score_7_0 = select(vec4f(-infinity()), score_7_0, is_key_0);
+            score_7_1 = select(vec4f(-infinity()), score_7_1, is_key_1);
+        }
 
         let own_0 = vec4f(max(max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).x, max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).y), max(max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).x, max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).y), max(max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).x, max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).y), max(max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).x, max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).y));
         let own_1 = vec4f(max(max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).x, max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).y), max(max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).x, max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).y), max(max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).x, max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).y), max(max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).x, max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).y));
@@ -686,9 +702,9 @@ fn main(
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
             workgroupBarrier();
-            let next_key = min(key + 16u, u.t - 16u);
-            v_load_0 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_0)) * u.e + v_c_0) >> 2u];
-            v_load_1 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_1)) * u.e + v_c_1) >> 2u];
+            let next_key = key + 16u;
+            v_load_0 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key + v_j_0, u.t - 1u)) * u.e + v_c_0) >> 2u];
+            v_load_1 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key + v_j_1, u.t - 1u)) * u.e + v_c_1) >> 2u];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_2];
                 let w_1 = weight_tile[0u][row_2 + 16u];
@@ -1063,9 +1079,9 @@ fn main(
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
             workgroupBarrier();
-            let next_key_ = min(key_ + 16u, u.t - 16u);
-            v_load_0 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key_ + v_j_0)) * u.e + v_c_0) >> 2u];
-            v_load_1 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key_ + v_j_1)) * u.e + v_c_1) >> 2u];
+            let next_key_ = key_ + 16u;
+            v_load_0 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key_ + v_j_0, u.t - 1u)) * u.e + v_c_0) >> 2u];
+            v_load_1 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(next_key_ + v_j_1, u.t - 1u)) * u.e + v_c_1) >> 2u];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_2];
                 let w_1 = weight_tile[0u][row_2 + 16u];
@@ -1516,15 +1532,6 @@ fn k_vector(n: u32, g: u32, j: u32, p: u32) -> vec4f {
 fn v_vector(n: u32, g: u32, j: u32, c: u32) -> vec4f {
     let nearest_ = min(j, u.t - 1u);
     return vec4f(v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest_) * u.e + min(c, u.e - 1u)], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest_) * u.e + min(c + 1u, u.e - 1u)], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest_) * u.e + min(c + 2u, u.e - 1u)], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest_) * u.e + min(c + 3u, u.e - 1u)]);
-}
-
-// The score of a key, by its product; beyond the last key there is none.
-fn score_edge(n: u32, g: u32, i: u32, j: u32, product_: f32) -> f32 {
-    if (j >= u.t) {
-        return -infinity();
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return select(LOWEST, u.scale * product_, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s)));
 }
 
 // What becomes of one sum.
@@ -2014,22 +2021,42 @@ fn edge(
 
         v_load_0 = v_vector(n, g, first_key + v_j_0, v_c_0);
         v_load_1 = v_vector(n, g, first_key + v_j_1, v_c_1);
-        score_0_0 = vec4f(score_edge(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0_0.x), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 1u), score_0_0.y), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 2u), score_0_0.z), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 3u), score_0_0.w));
-        score_0_1 = vec4f(score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 64u), score_0_1.x), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 65u), score_0_1.y), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 66u), score_0_1.z), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 67u), score_0_1.w));
-        score_1_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 1u), score_1_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 2u), score_1_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 3u), score_1_0.w));
-        score_1_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 64u), score_1_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 65u), score_1_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 66u), score_1_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 67u), score_1_1.w));
-        score_2_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 1u), score_2_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 2u), score_2_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 3u), score_2_0.w));
-        score_2_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 64u), score_2_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 65u), score_2_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 66u), score_2_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 67u), score_2_1.w));
-        score_3_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), score_3_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), score_3_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), score_3_0.w));
-        score_3_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), score_3_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 65u), score_3_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 66u), score_3_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 67u), score_3_1.w));
-        score_4_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 64u), first_key + column_2 * 4u, score_4_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 64u), first_key + (column_2 * 4u + 1u), score_4_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 64u), first_key + (column_2 * 4u + 2u), score_4_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 64u), first_key + (column_2 * 4u + 3u), score_4_0.w));
-        score_4_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 64u), first_key + (column_2 * 4u + 64u), score_4_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 64u), first_key + (column_2 * 4u + 65u), score_4_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 64u), first_key + (column_2 * 4u + 66u), score_4_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 64u), first_key + (column_2 * 4u + 67u), score_4_1.w));
-        score_5_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 65u), first_key + column_2 * 4u, score_5_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 65u), first_key + (column_2 * 4u + 1u), score_5_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 65u), first_key + (column_2 * 4u + 2u), score_5_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 65u), first_key + (column_2 * 4u + 3u), score_5_0.w));
-        score_5_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 65u), first_key + (column_2 * 4u + 64u), score_5_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 65u), first_key + (column_2 * 4u + 65u), score_5_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 65u), first_key + (column_2 * 4u + 66u), score_5_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 65u), first_key + (column_2 * 4u + 67u), score_5_1.w));
-        score_6_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 66u), first_key + column_2 * 4u, score_6_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 66u), first_key + (column_2 * 4u + 1u), score_6_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 66u), first_key + (column_2 * 4u + 2u), score_6_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 66u), first_key + (column_2 * 4u + 3u), score_6_0.w));
-        score_6_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 66u), first_key + (column_2 * 4u + 64u), score_6_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 66u), first_key + (column_2 * 4u + 65u), score_6_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 66u), first_key + (column_2 * 4u + 66u), score_6_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 66u), first_key + (column_2 * 4u + 67u), score_6_1.w));
-        score_7_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 67u), first_key + column_2 * 4u, score_7_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 67u), first_key + (column_2 * 4u + 1u), score_7_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 67u), first_key + (column_2 * 4u + 2u), score_7_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 67u), first_key + (column_2 * 4u + 3u), score_7_0.w));
-        score_7_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 67u), first_key + (column_2 * 4u + 64u), score_7_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 67u), first_key + (column_2 * 4u + 65u), score_7_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 67u), first_key + (column_2 * 4u + 66u), score_7_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 67u), first_key + (column_2 * 4u + 67u), score_7_1.w));
+        score_0_0 = score(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0_0);
+        score_0_1 = score(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 64u), score_0_1);
+        score_1_0 = score(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1_0);
+        score_1_1 = score(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 64u), score_1_1);
+        score_2_0 = score(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2_0);
+        score_2_1 = score(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 64u), score_2_1);
+        score_3_0 = score(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3_0);
+        score_3_1 = score(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), score_3_1);
+        score_4_0 = score(n, g, tile_row + (row_2 * 4u + 64u), first_key + column_2 * 4u, score_4_0);
+        score_4_1 = score(n, g, tile_row + (row_2 * 4u + 64u), first_key + (column_2 * 4u + 64u), score_4_1);
+        score_5_0 = score(n, g, tile_row + (row_2 * 4u + 65u), first_key + column_2 * 4u, score_5_0);
+        score_5_1 = score(n, g, tile_row + (row_2 * 4u + 65u), first_key + (column_2 * 4u + 64u), score_5_1);
+        score_6_0 = score(n, g, tile_row + (row_2 * 4u + 66u), first_key + column_2 * 4u, score_6_0);
+        score_6_1 = score(n, g, tile_row + (row_2 * 4u + 66u), first_key + (column_2 * 4u + 64u), score_6_1);
+        score_7_0 = score(n, g, tile_row + (row_2 * 4u + 67u), first_key + column_2 * 4u, score_7_0);
+        score_7_1 = score(n, g, tile_row + (row_2 * 4u + 67u), first_key + (column_2 * 4u + 64u), score_7_1);
+        if (first_key + 128u > u.t) {
+            let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            let is_key_1 = vec4u(first_key + (column_2 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            score_0_0 = select(vec4f(-infinity()), score_0_0, is_key_0);
+            score_0_1 = select(vec4f(-infinity()), score_0_1, is_key_1);
+            score_1_0 = select(vec4f(-infinity()), score_1_0, is_key_0);
+            score_1_1 = select(vec4f(-infinity()), score_1_1, is_key_1);
+            score_2_0 = select(vec4f(-infinity()), score_2_0, is_key_0);
+            score_2_1 = select(vec4f(-infinity()), score_2_1, is_key_1);
+            score_3_0 = select(vec4f(-infinity()), score_3_0, is_key_0);
+            score_3_1 = select(vec4f(-infinity()), score_3_1, is_key_1);
+            score_4_0 = select(vec4f(-infinity()), score_4_0, is_key_0);
+            score_4_1 = select(vec4f(-infinity()), score_4_1, is_key_1);
+            score_5_0 = select(vec4f(-infinity()), score_5_0, is_key_0);
+            score_5_1 = select(vec4f(-infinity()), score_5_1, is_key_1);
+            score_6_0 = select(vec4f(-infinity()), score_6_0, is_key_0);
+            score_6_1 = select(vec4f(-infinity()), score_6_1, is_key_1);
+            score_7_0 = select(vec4f(-infinity()), score_7_0, is_key_0);
+            score_7_1 = select(vec4f(-infinity()), score_7_1, is_key_1);
+        }
 
         let own_0 = vec4f(max(max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).x, max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).y), max(max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).x, max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).y), max(max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).x, max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).y), max(max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).x, max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).y));
         let own_1 = vec4f(max(max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).x, max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).y), max(max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).x, max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).y), max(max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).x, max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).y), max(max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).x, max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).y));

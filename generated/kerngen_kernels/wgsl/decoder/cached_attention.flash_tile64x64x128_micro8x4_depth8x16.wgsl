@@ -34,13 +34,9 @@ fn infinity() -> f32 {
     return bitcast<f32>(bits);
 }
 
-// The score of four neighbouring keys, by its product; beyond the last key there is none.
+// The score of a key, or of four neighbouring ones, by its product.
 fn score(g: u32, i: u32, j: u32, product_: vec4f) -> vec4f {
-    if (j >= u.t) {
-        return vec4f(-infinity());
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return select(vec4f(-infinity()), u.scale * product_, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(at[0u] + i32(nearest_row)));
+    return select(vec4f(-infinity()), u.scale * product_, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(at[0u] + i32(i)));
 }
 
 // What becomes of four neighbouring sums of a row.
@@ -299,10 +295,10 @@ fn main(
             workgroupBarrier();
         }
 
-        v_load_0 = v[(((first_key + v_j_0) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_0) >> 2u];
-        v_load_1 = v[(((first_key + v_j_1) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_1) >> 2u];
-        v_load_2 = v[(((first_key + v_j_2) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_2) >> 2u];
-        v_load_3 = v[(((first_key + v_j_3) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_3) >> 2u];
+        v_load_0 = v[((min(first_key + v_j_0, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_0) >> 2u];
+        v_load_1 = v[((min(first_key + v_j_1, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_1) >> 2u];
+        v_load_2 = v[((min(first_key + v_j_2, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_2) >> 2u];
+        v_load_3 = v[((min(first_key + v_j_3, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_3) >> 2u];
         score_0 = score(g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0);
         score_1 = score(g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1);
         score_2 = score(g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2);
@@ -311,6 +307,17 @@ fn main(
         score_5 = score(g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5);
         score_6 = score(g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6);
         score_7 = score(g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7);
+        if (first_key + 64u > u.t) {
+            let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            score_0 = select(vec4f(-infinity()), score_0, is_key_0);
+            score_1 = select(vec4f(-infinity()), score_1, is_key_0);
+            score_2 = select(vec4f(-infinity()), score_2, is_key_0);
+            score_3 = select(vec4f(-infinity()), score_3, is_key_0);
+            score_4 = select(vec4f(-infinity()), score_4, is_key_0);
+            score_5 = select(vec4f(-infinity()), score_5, is_key_0);
+            score_6 = select(vec4f(-infinity()), score_6, is_key_0);
+            score_7 = select(vec4f(-infinity()), score_7, is_key_0);
+        }
 
         let own_0 = vec4f(max(max(score_0.xy, score_0.zw).x, max(score_0.xy, score_0.zw).y), max(max(score_1.xy, score_1.zw).x, max(score_1.xy, score_1.zw).y), max(max(score_2.xy, score_2.zw).x, max(score_2.xy, score_2.zw).y), max(max(score_3.xy, score_3.zw).x, max(score_3.xy, score_3.zw).y));
         let own_1 = vec4f(max(max(score_4.xy, score_4.zw).x, max(score_4.xy, score_4.zw).y), max(max(score_5.xy, score_5.zw).x, max(score_5.xy, score_5.zw).y), max(max(score_6.xy, score_6.zw).x, max(score_6.xy, score_6.zw).y), max(max(score_7.xy, score_7.zw).x, max(score_7.xy, score_7.zw).y));
@@ -407,11 +414,11 @@ fn main(
             v_tile[v_j_2][v_at_2] = v_load_2;
             v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
-            let next_key = min(key + 16u, u.t - 16u);
-            v_load_0 = v[(((next_key + v_j_0) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_0) >> 2u];
-            v_load_1 = v[(((next_key + v_j_1) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_1) >> 2u];
-            v_load_2 = v[(((next_key + v_j_2) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_2) >> 2u];
-            v_load_3 = v[(((next_key + v_j_3) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_3) >> 2u];
+            let next_key = key + 16u;
+            v_load_0 = v[((min(next_key + v_j_0, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_0) >> 2u];
+            v_load_1 = v[((min(next_key + v_j_1, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_1) >> 2u];
+            v_load_2 = v[((min(next_key + v_j_2, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_2) >> 2u];
+            v_load_3 = v[((min(next_key + v_j_3, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_3) >> 2u];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_2];
                 let w_1 = weight_tile[0u][row_2 + 8u];
@@ -846,15 +853,6 @@ fn v_vector(g: u32, j: u32, c: u32) -> vec4f {
     return vec4f(v_edge[(nearest_ * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c, u.e - 1u)], v_edge[(nearest_ * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c + 1u, u.e - 1u)], v_edge[(nearest_ * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c + 2u, u.e - 1u)], v_edge[(nearest_ * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c + 3u, u.e - 1u)]);
 }
 
-// The score of a key, by its product; beyond the last key there is none.
-fn score_edge(g: u32, i: u32, j: u32, product_: f32) -> f32 {
-    if (j >= u.t) {
-        return -infinity();
-    }
-    let nearest_row = min(i, u.s - 1u);
-    return select(-infinity(), u.scale * product_, i32(j) <= at[0u] + i32(nearest_row));
-}
-
 // What becomes of one sum.
 fn finish_edge(i: u32, g: u32, c: u32, row_top: f32, row_total: f32, weighted: f32) {
     if (i >= u.s || c >= u.e) {
@@ -1077,14 +1075,25 @@ fn edge(
         v_load_1 = v_vector(g, first_key + v_j_1, v_c_1);
         v_load_2 = v_vector(g, first_key + v_j_2, v_c_2);
         v_load_3 = v_vector(g, first_key + v_j_3, v_c_3);
-        score_0 = vec4f(score_edge(g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0.x), score_edge(g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 1u), score_0.y), score_edge(g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 2u), score_0.z), score_edge(g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 3u), score_0.w));
-        score_1 = vec4f(score_edge(g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1.x), score_edge(g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 1u), score_1.y), score_edge(g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 2u), score_1.z), score_edge(g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 3u), score_1.w));
-        score_2 = vec4f(score_edge(g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2.x), score_edge(g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 1u), score_2.y), score_edge(g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 2u), score_2.z), score_edge(g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 3u), score_2.w));
-        score_3 = vec4f(score_edge(g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3.x), score_edge(g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), score_3.y), score_edge(g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), score_3.z), score_edge(g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), score_3.w));
-        score_4 = vec4f(score_edge(g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, score_4.x), score_edge(g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), score_4.y), score_edge(g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), score_4.z), score_edge(g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), score_4.w));
-        score_5 = vec4f(score_edge(g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5.x), score_edge(g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), score_5.y), score_edge(g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), score_5.z), score_edge(g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), score_5.w));
-        score_6 = vec4f(score_edge(g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6.x), score_edge(g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), score_6.y), score_edge(g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), score_6.z), score_edge(g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), score_6.w));
-        score_7 = vec4f(score_edge(g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7.x), score_edge(g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), score_7.y), score_edge(g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), score_7.z), score_edge(g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), score_7.w));
+        score_0 = score(g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0);
+        score_1 = score(g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1);
+        score_2 = score(g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2);
+        score_3 = score(g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3);
+        score_4 = score(g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, score_4);
+        score_5 = score(g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5);
+        score_6 = score(g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6);
+        score_7 = score(g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7);
+        if (first_key + 64u > u.t) {
+            let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            score_0 = select(vec4f(-infinity()), score_0, is_key_0);
+            score_1 = select(vec4f(-infinity()), score_1, is_key_0);
+            score_2 = select(vec4f(-infinity()), score_2, is_key_0);
+            score_3 = select(vec4f(-infinity()), score_3, is_key_0);
+            score_4 = select(vec4f(-infinity()), score_4, is_key_0);
+            score_5 = select(vec4f(-infinity()), score_5, is_key_0);
+            score_6 = select(vec4f(-infinity()), score_6, is_key_0);
+            score_7 = select(vec4f(-infinity()), score_7, is_key_0);
+        }
 
         let own_0 = vec4f(max(max(score_0.xy, score_0.zw).x, max(score_0.xy, score_0.zw).y), max(max(score_1.xy, score_1.zw).x, max(score_1.xy, score_1.zw).y), max(max(score_2.xy, score_2.zw).x, max(score_2.xy, score_2.zw).y), max(max(score_3.xy, score_3.zw).x, max(score_3.xy, score_3.zw).y));
         let own_1 = vec4f(max(max(score_4.xy, score_4.zw).x, max(score_4.xy, score_4.zw).y), max(max(score_5.xy, score_5.zw).x, max(score_5.xy, score_5.zw).y), max(max(score_6.xy, score_6.zw).x, max(score_6.xy, score_6.zw).y), max(max(score_7.xy, score_7.zw).x, max(score_7.xy, score_7.zw).y));
