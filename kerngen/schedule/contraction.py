@@ -22,7 +22,7 @@ from kerngen.ir.analysis.reads import free_indices, holds_reduce, loads
 from kerngen.ir.nodes import Binary, Expr, Unary
 from kerngen.ir.types import ValueType
 from kerngen.ir.walk import factors_of, map_children
-from kerngen.schedule.lowering.addresses import is_contiguous
+from kerngen.schedule.lowering.addresses import is_contiguous, varies
 from kerngen.schedule.lowering.linear_bounds import LinearBound, bound_of
 from kerngen.schedule.task import Task
 
@@ -192,12 +192,15 @@ def is_plain(factor: ir.Expr) -> bool:
 def memory_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index | None:
     """Return along which of two indices most reads of a factor are contiguous, or None."""
 
-    # Reads of tensors of higher rank count more, as those of matrices beside vectors.
-    def weight(index: ir.Index) -> int:
-        return sum(x.tensor.rank for x in loads(factor) if is_contiguous(x, index))
+    # Reads that depend on both indices count first, as of a matrix beside those of vectors:
+    # `dy[i, c] / total[0, i]` is contiguous along c.
+    def weight(index: ir.Index) -> tuple[int, int]:
+        found = [x for x in loads(factor) if is_contiguous(x, index)]
+        both = sum(varies(x, over) and varies(x, own) for x in found)
+        return both, len(found)
 
     best = max((over, own), key=weight)
-    return best if weight(best) else None
+    return best if any(weight(best)) else None
 
 
 def tile_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index:

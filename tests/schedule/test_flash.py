@@ -243,7 +243,7 @@ def test_sizes_choose_rows_or_tiles_and_the_same_bits_come_each_time(
         sizes = {"b": 1, "h": 4, "r": 2, "t": 300, "d": 16, "e": 16}
         for s, strategy in (
             (1, "flash_tile64x64x64_rows4"),
-            (64, "flash_tile64x64x32"),
+            (64, "flash_tile32x128x64_micro4x8"),
         ):
             (chosen,) = ctx.choices(module.f, **sizes, s=s)
             assert chosen.strategy == strategy

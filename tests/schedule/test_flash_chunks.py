@@ -30,8 +30,8 @@ CHUNK = f"{TILES} chunk(32)"
 SMALL = 1 << 12
 """So many stored make several chunks of the heads and queries of small sizes."""
 
-SIZES = ((2, 4, 4, 70, 50, 5, 3), (1, 3, 3, 64, 80, 24, 40))
-"""b, h, r, s, t, d, e: of cut vectors, and of whole ones with two tiles of columns."""
+SIZES = ((1, 3, 3, 61, 77, 24, 40), (2, 4, 4, 70, 50, 5, 3), (1, 3, 3, 64, 80, 24, 40))
+"""b, h, r, s, t, d, e: of whole vectors with two tiles of columns, and of cut ones."""
 
 FITTING = ("plain", "soft cap", CAUSAL_CASE, "causal by a condition")
 

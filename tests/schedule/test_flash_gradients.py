@@ -29,13 +29,14 @@ from tests.schedule.attention_cases import (
 )
 
 NIGHTLY = pytest.mark.nightly
-SIZES = ((2, 4, 2, 70, 18, 5, 3), (1, 2, 2, 32, 48, 24, 40))
-"""b, h, r, s, t, d, e: those of vectors and whole turns, and such that are not."""
+SIZES = ((1, 2, 2, 45, 37, 24, 40), (2, 4, 2, 70, 18, 5, 3))
+"""b, h, r, s, t, d, e: columns in vectors, with any number of rows, and such that are not."""
 
 MORE = (
     (1, 1, 1, 1, 1, 1, 1),
     (2, 2, 1, 7, 7, 5, 3),
     (1, 4, 2, 33, 50, 16, 20),
+    (1, 2, 2, 32, 48, 24, 40),
     (1, 2, 2, 197, 197, 40, 48),
     (1, 6, 3, 1, 300, 64, 64),
     (2, 4, 1, 96, 96, 8, 72),

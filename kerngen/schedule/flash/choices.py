@@ -6,8 +6,19 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kerngen.ir.staging.stages import Stage
-from kerngen.plan.size import Guard, Symbol, add, all_of, any_of, compare
+from kerngen.plan.size import (
+    Guard,
+    Symbol,
+    add,
+    all_of,
+    any_of,
+    ceil_div,
+    compare,
+    divides,
+    negate,
+)
 from kerngen.schedule.choice import ScheduleChoice
+from kerngen.schedule.flash.attention import Attention
 from kerngen.schedule.flash.attention_sums import AttentionSums, TileSum
 from kerngen.schedule.flash.chunks import (
     FOR_EACH,
@@ -16,31 +27,21 @@ from kerngen.schedule.flash.chunks import (
     Chunks,
     chunks_of,
 )
-from kerngen.schedule.flash.key_bounds import mask_of
+from kerngen.schedule.flash.key_bounds import KeyBounds, mask_of
 from kerngen.schedule.flash.strategy import flash_of, suits_flash
 from kerngen.schedule.flash.tiling import flash_tiling
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Options, Task
 
-FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
-    (32, {"tile": (64, 64, 32)}),
-    (64, {"tile": (64, 128, 64)}),
-    (64, {"tile": (64, 128, 64), "depth": (8, 16)}),
-    (256, {"tile": (128, 128, 128), "depth": (32, 16)}),
-    (256, {"tile": (128, 128, 128)}),
-    (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
-)
-"""The tiles of `flash` for attention, each with the most columns of values that it is for.
+NARROW: Final = 64
+WIDE: Final = 256
+"""The most columns of values for which the tiles of 64 and of 128 columns are chosen.
 
-Those for 64 columns take 20 and 14 KiB of workgroup memory, those for 256 take 48, 32 and 16;
-adapters that have less take the next.  With more columns than a tile has, each tile of columns
-computes the scores again.  A tile of keys costs barriers, and its weights go through memory:
-with 128 keys to a tile and 32 sums to an invocation, an H200 has 1.02 of PyTorch's speed at
-4 x 16 x 2048 x 64 (causal 1.07), with 64 keys and 64 sums 0.73 (0.51).  With 128 columns, 32
-terms at a time have 0.90 (0.92) at 1 x 32 x 4096 x 128, 16 terms 0.84 (0.86): a tile of keys
-has 26 barriers with 32, and 34 with 16.  With 64 columns, more terms at a time leave room for
-fewer workgroups: 0.65.
+With more columns than a tile has, each tile of columns computes the scores again.
 """
+
+MULTIPROCESSORS: Final = 132
+"""How many workgroups a device begins at once, one on each multiprocessor, as on an H200."""
 
 FLASH_SUM_TILES: Final[tuple[tuple[int, Options], ...]] = (
     (64, {"tile": (64, 128, 64)}),
@@ -124,11 +125,62 @@ def attention_choices(task: Task) -> Iterator[ScheduleChoice]:
             yield ScheduleChoice("flash", reason, guard, options, together)
     reason = "attention in one pass over the keys, which stores no scores"
     scores = domain_size((*found.batch, found.row, found.key))
-    for most, options in FLASH_TILES:
-        guard = compare("<=", columns, most)
-        if options == FLASH_TILES[-1][1]:
-            guard = any_of(guard, compare(">", scores, MANY_SCORES))
-        yield ScheduleChoice("flash", reason, guard, options, together)
+    *tiles, (last, options) = flash_tiles(found)
+    for guard, each in (
+        *tiles,
+        (any_of(last, compare(">", scores, MANY_SCORES)), options),
+    ):
+        yield ScheduleChoice("flash", reason, guard, each, together)
+
+
+def flash_tiles(found: Attention) -> Iterator[tuple[Guard, Options]]:
+    """Yield the tiles of `flash` for attention, the first one that suits being chosen.
+
+    Those of 64 columns take 16, 16, 20 and 14 KiB of workgroup memory, those of 128 take 32, 32,
+    48, 32 and 16; adapters that have less take a later one.  A tile of keys costs barriers, and
+    its weights go through memory: 128 keys at a time and 32 sums in an invocation are best, at
+    4 x 16 x 2048 x 64 as fast as PyTorch on an H200.  The others, on an H200:
+
+    - Where there are fewer workgroups than multiprocessors, tiles of 32 rows: 2 x 8 x 256 x 64
+      takes 16 us with them, and 26 with 64 rows.  Under a mask rows have unlike numbers of keys,
+      and what the last ones take is seen with twice as many workgroups: 1 x 12 x 1024 x 64
+      takes 79 us and not 107, 1 x 16 x 1024 x 128 159 and not 217.
+    - For up to 64 keys, tiles of 64: 32 x 8 x 50 x 64 takes 12.9 us and not 15.6.
+    - Tiles of 64 rows, if 128 had a fifth more rows: 16 x 16 x 257 x 80 takes 315 us and not 378.
+    - With 128 columns, 32 terms at a time are 7 % faster than 16, as they cost fewer barriers.
+      A turn of loads has whole vectors only if its terms divide theirs: 2 x 16 x 1000 x 80
+      takes 387 us with 16 terms, 425 with 32.
+    """
+    rows, keys = extent_size(found.row.extent), extent_size(found.key.extent)
+    columns, terms = extent_size(found.column.extent), domain_size(found.product.over)
+    is_masked = bool(KeyBounds.of(found.score, found.row, found.key).bounds)
+
+    def most(groups: int, tile: int) -> Guard:
+        """Return the condition that tiles of so many rows are at most `groups`."""
+        return compare("<=", domain_size(found.batch) * ceil_div(rows, tile), groups)
+
+    few = most(MULTIPROCESSORS, 64)
+    if is_masked:
+        twice = most(2 * MULTIPROCESSORS, 64)
+        few = any_of(few, all_of(twice, compare(">", keys, 128)))
+    narrow, wide = (compare("<=", columns, most) for most in (NARROW, WIDE))
+    yield all_of(narrow, few), {"tile": (32, 128, 64), "micro": (4, 8)}
+    short = {"tile": (64, 64, 64), "micro": (8, 4)}
+    yield all_of(narrow, compare("<=", keys, 64)), short
+    # 8 terms at a time are 10 % slower, and suit 40 terms, as 16 don't.
+    suits = any_of(divides(16, terms), negate(divides(8, terms)))
+    yield all_of(narrow, suits), {"tile": (64, 128, 64)}
+    yield narrow, {"tile": (64, 128, 64), "depth": (8, 16)}
+    if is_masked:
+        few = most(MULTIPROCESSORS, 128)
+        yield all_of(wide, few), {"tile": (32, 128, 128), "micro": (4, 8)}
+    padded = ceil_div(rows, 128) * 128 * 5, ceil_div(rows, 64) * 64 * 6
+    rough = all_of(wide, compare(">=", *padded))
+    yield rough, {"tile": (64, 64, 128), "micro": (8, 4)}
+    suits = all_of(wide, divides(32, terms))
+    yield suits, {"tile": (128, 128, 128), "depth": (32, 16)}
+    yield wide, {"tile": (128, 128, 128)}
+    yield wide, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}
 
 
 def _attention_sums(task: Task, found: AttentionSums) -> Iterator[ScheduleChoice]:

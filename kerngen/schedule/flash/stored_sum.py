@@ -21,6 +21,7 @@ from kerngen.schedule.flash.key_bounds import KeyBounds, mask_of
 from kerngen.schedule.flash.tile_pass import (
     KeyPass,
     TileProduct,
+    keys_in_vectors,
     values_in_vectors,
     weighted_values,
 )
@@ -87,9 +88,11 @@ class StoredSumShader(KeyPass):
         wide = values_in_vectors(self.sum.value, tiles.key, column, self.sum.finish)
         ends = row, column
         wide.add(chunks.name)
+        whole_keys = keys_in_vectors((), ((self.sum.value, column),), tiles.key)
         super().__init__(
-            task, tiling, ends, tiles.batch, wide, whole=whole, whole_keys=True
+            task, tiling, ends, tiles.batch, wide, whole=whole, whole_keys=whole_keys
         )
+        self.summed = tiles.key
         self.builder.set_length(_QUERIES, to_wgsl(chunks.queries, self.builder))
         self.builder.set_length(_KEYS, to_wgsl(chunks.lines, self.builder))
         self.builder.set_length(_HEADS, to_wgsl(chunks.heads, self.builder))

@@ -144,7 +144,7 @@ def _sums(task: Task, found: AttentionSums, tiling: FlashTiling) -> Iterator[Var
     for whole, name in ((True, "aligned"), (False, "edge")):
         when: host.Guard = host.ALWAYS
         if whole:
-            when = _whole_sums(found, tiling, in_chunks=chunks is not None)
+            when = _whole_sums(found, tiling)
         if when != host.NEVER:
             shaders = (*_sum_shaders(task, found, tiling, chunks, whole=whole),)
             yield Variant(name, when, shaders, scratch, again, repeated=3)
@@ -237,13 +237,8 @@ def _whole(found: Attention, tiling: FlashTiling) -> host.Guard:
     )
 
 
-def _whole_sums(
-    found: AttentionSums, tiling: FlashTiling, *, in_chunks: bool
-) -> host.Guard:
-    """Return the condition of `_whole` for all passes of gradients.
-
-    Stored gradients of scores are read and written in vectors: `in_chunks`, keys are whole.
-    """
+def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> host.Guard:
+    """Return the condition of `_whole` for all passes of gradients."""
     guards: list[host.Guard] = []
     if isinstance(found.statistics, Statistics):
         first = found.statistics
@@ -255,7 +250,7 @@ def _whole_sums(
         guards.append(guard)
     for each in found.passes:
         columns = tuple(x.column for x in each.sums)
-        keys = in_chunks or sums_have_whole_keys(each.tiles, each.sums)
+        keys = sums_have_whole_keys(each.tiles, each.sums)
         names = wide_in_pass(each, whole_keys=keys)
         guard = _whole_pass(
             each.tiles, columns, names, each.tensors, tiling, whole_keys=keys

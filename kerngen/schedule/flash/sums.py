@@ -331,7 +331,7 @@ class SumShader(_Remade):
         """Declare the tiles; with chunks, the pass stores them."""
         self.found = found
         tiles = found.tiles
-        keys = chunks is not None or sums_have_whole_keys(tiles, found.sums)
+        keys = sums_have_whole_keys(tiles, found.sums)
         wide = wide_in_pass(found, whole_keys=keys)
         if chunks:
             wide.add(chunks.name)

@@ -110,6 +110,7 @@ class KeyPass:
     - `outer`: indices that are summed over, in loops around the loop over the keys
     - `whole_keys`: whether keys are read in vectors of four too, and come in whole turns of
       `add_values`; else there may be any number of them
+    - `summed`: the index of the keys, which weights times values are summed over
     - `begin`, `end`: the range of keys of the workgroup; `bounded`: whether a mask bounds it
     - `chunks`: the place in a chunk, where gradients of scores are stored in chunks
     - `result_row`, `first_row`: the index of the result's rows, and the tile's first row
@@ -134,6 +135,7 @@ class KeyPass:
         self.outer: tuple[Index, ...] = ()
         self.whole = whole
         self.whole_keys = whole and whole_keys
+        self.summed = self.key_index
         self.rows = tiling.scores
         self.builder = ShaderBuilder(task, dict.fromkeys(wide, LANES) if whole else {})
         self.body: list[t.Stmt] = []
@@ -182,7 +184,7 @@ class KeyPass:
             tiling,
             self.whole,
             tiles=self._shared_tiles,
-            clamps=self.whole and not self.whole_keys and over == (self.key_index,),
+            clamps=self.whole and not self.whole_keys and over == (self.summed,),
         )
 
     def operands(self, found: Contraction) -> tuple[Operand, Operand]:
@@ -278,13 +280,14 @@ class KeyPass:
         last, terms = s.size(product.found.over), self.tiling.terms
         end = end or last
         next_: t.Expr = first + terms
-        if self.whole:
+        clamps = any(operand.clamps for operand in operands)
+        if self.whole and not clamps:
             # The last turn loads its own terms again, which nothing uses: a load inside of
             # an `if` is slower (docs/decisions/0011).
             next_ = t.call("min", next_, t.Binary("-", last, t.u32(terms)))
         is_product = product.found.is_product
         left = None if self.whole or is_product else t.Binary("-", end, first)
-        clears = is_product and not self.whole
+        clears = is_product and (clamps or not self.whole)
         turn = [
             *self._staged(operands, first, end, terms, clears=clears),
             t.BARRIER,

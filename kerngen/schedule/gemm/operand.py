@@ -525,16 +525,17 @@ class _Unit:
     def _start(self, linear: Linear) -> Iterator[t.Stmt]:
         """Name the addresses of term 0; each turn adds the same step to all of them.
 
-        With `clamps`, name those of the last term, too.
+        With `clamps`, name those of the last term, too.  That may be before the unit's own
+        first term: then the step between them wraps, as u32 does, and the address is right.
         """
         o = self._operand
-        ends: list[tuple[list[t.Ident], t.Expr]] = [(self._starts, self._over)]
-        if self._ends:
-            ends.append((self._ends, o.last_term))
-        for names, term in ends:
-            for name, place in zip(names, self._places, strict=True):
-                at = o.batch | {o.outer: place, o.over[0]: term}
-                yield t.Let(name.name, linear.address(o.builder, at, o.lanes))
+        for start, place in zip(self._starts, self._places, strict=True):
+            at = o.batch | {o.outer: place, o.over[0]: self._over}
+            yield t.Let(start.name, linear.address(o.builder, at, o.lanes))
+        for start, end in zip(self._starts, self._ends, strict=False):
+            count = t.Binary("-", o.last_term, self._over)
+            step = linear.step(o.builder, o.over[0], count, o.lanes)
+            yield t.Let(end.name, start + step)
 
     def find_term(self, first: t.Expr) -> Iterator[t.Stmt]:
         """Yield the indices of the first turn's term, unless another unit counts them."""

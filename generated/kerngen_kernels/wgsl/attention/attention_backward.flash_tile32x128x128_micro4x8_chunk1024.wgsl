@@ -21,7 +21,7 @@ struct Uniform {
 @group(0) @binding(5) var<storage, read_write> dk: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> dv: array<vec4f>;
 @group(0) @binding(7) var<storage, read_write> score_gradients: array<vec4f>;
-@group(0) @binding(8) var<storage, read> row_numbers: array<vec4f>;
+@group(0) @binding(8) var<storage, read> row_numbers: array<f32>;
 var<workgroup> q_tile: array<array<array<vec4f, 8>, 1>, 16>;
 var<workgroup> k_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> weight_tile: array<array<vec4f, 8>, 16>;
@@ -68,7 +68,7 @@ fn dk_dv(
         return;
     }
     let head = group / tile_columns / tile_rows;
-    let chunk = u32(row_numbers[(u.b * u.h * u.s * 3u) >> 2u][(u.b * u.h * u.s * 3u) & 3u]);
+    let chunk = u32(row_numbers[u.b * u.h * u.s * 3u]);
     let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u;
     let rounds = (max(u.s, 1u) + queries - 1u) / queries;
     let first_query = chunk % rounds * queries;
@@ -137,21 +137,25 @@ fn dk_dv(
     let v_i_0 = v_unit_0 >> 5u;
     let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_from_0 = ((n * u.h + g) * u.s + v_i_0) * (u.d >> 2u) + (v_p_0 >> 2u);
+    let v_end_0 = v_from_0 + (u.s - 1u - v_i_0) * (u.d >> 2u);
     let v_unit_1 = lane + 128u;
     let v_at_1 = v_unit_1 & 31u;
     let v_i_1 = v_unit_1 >> 5u;
     let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
     let v_from_1 = ((n * u.h + g) * u.s + v_i_1) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_end_1 = v_from_1 + (u.s - 1u - v_i_1) * (u.d >> 2u);
     let v_unit_2 = lane + 256u;
     let v_at_2 = v_unit_2 & 31u;
     let v_i_2 = v_unit_2 >> 5u;
     let v_p_2 = min(tile_column + v_at_2 * 4u, u.d - 4u);
     let v_from_2 = ((n * u.h + g) * u.s + v_i_2) * (u.d >> 2u) + (v_p_2 >> 2u);
+    let v_end_2 = v_from_2 + (u.s - 1u - v_i_2) * (u.d >> 2u);
     let v_unit_3 = lane + 384u;
     let v_at_3 = v_unit_3 & 31u;
     let v_i_3 = v_unit_3 >> 5u;
     let v_p_3 = min(tile_column + v_at_3 * 4u, u.d - 4u);
     let v_from_3 = ((n * u.h + g) * u.s + v_i_3) * (u.d >> 2u) + (v_p_3 >> 2u);
+    let v_end_3 = v_from_3 + (u.s - 1u - v_i_3) * (u.d >> 2u);
     var v_load_0: vec4f;
     var v_load_1: vec4f;
     var v_load_2: vec4f;
@@ -161,21 +165,25 @@ fn dk_dv(
     let v_i_0_ = v_unit_0_ >> 5u;
     let v_c_0 = min(tile_column + v_at_0_ * 4u, u.e - 4u);
     let v_from_0_ = ((n * u.h + g) * u.s + v_i_0_) * (u.e >> 2u) + (v_c_0 >> 2u);
+    let v_end_0_ = v_from_0_ + (u.s - 1u - v_i_0_) * (u.e >> 2u);
     let v_unit_1_ = lane + 128u;
     let v_at_1_ = v_unit_1_ & 31u;
     let v_i_1_ = v_unit_1_ >> 5u;
     let v_c_1 = min(tile_column + v_at_1_ * 4u, u.e - 4u);
     let v_from_1_ = ((n * u.h + g) * u.s + v_i_1_) * (u.e >> 2u) + (v_c_1 >> 2u);
+    let v_end_1_ = v_from_1_ + (u.s - 1u - v_i_1_) * (u.e >> 2u);
     let v_unit_2_ = lane + 256u;
     let v_at_2_ = v_unit_2_ & 31u;
     let v_i_2_ = v_unit_2_ >> 5u;
     let v_c_2 = min(tile_column + v_at_2_ * 4u, u.e - 4u);
     let v_from_2_ = ((n * u.h + g) * u.s + v_i_2_) * (u.e >> 2u) + (v_c_2 >> 2u);
+    let v_end_2_ = v_from_2_ + (u.s - 1u - v_i_2_) * (u.e >> 2u);
     let v_unit_3_ = lane + 384u;
     let v_at_3_ = v_unit_3_ & 31u;
     let v_i_3_ = v_unit_3_ >> 5u;
     let v_c_3 = min(tile_column + v_at_3_ * 4u, u.e - 4u);
     let v_from_3_ = ((n * u.h + g) * u.s + v_i_3_) * (u.e >> 2u) + (v_c_3 >> 2u);
+    let v_end_3_ = v_from_3_ + (u.s - 1u - v_i_3_) * (u.e >> 2u);
     var v_load_0_: vec4f;
     var v_load_1_: vec4f;
     var v_load_2_: vec4f;
@@ -718,16 +726,16 @@ fn dk_dv(
             }
         }
 
-        v_load_0 = q[v_from_0 + first_key * (u.d >> 2u)];
-        v_load_1 = q[v_from_1 + first_key * (u.d >> 2u)];
-        v_load_2 = q[v_from_2 + first_key * (u.d >> 2u)];
-        v_load_3 = q[v_from_3 + first_key * (u.d >> 2u)];
-        let row_numbers_0 = row_numbers[(((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 4u)) >> 2u];
-        let row_numbers_1 = row_numbers[(((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 4u)) >> 2u];
-        let row_numbers_0_ = row_numbers[(((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 4u)) >> 2u];
-        let row_numbers_1_ = row_numbers[(((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 4u)) >> 2u];
-        let row_numbers_0_2 = row_numbers[((n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 4u)) >> 2u];
-        let row_numbers_1_2 = row_numbers[((n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 4u)) >> 2u];
+        v_load_0 = q[min(v_from_0 + first_key * (u.d >> 2u), v_end_0)];
+        v_load_1 = q[min(v_from_1 + first_key * (u.d >> 2u), v_end_1)];
+        v_load_2 = q[min(v_from_2 + first_key * (u.d >> 2u), v_end_2)];
+        v_load_3 = q[min(v_from_3 + first_key * (u.d >> 2u), v_end_3)];
+        let row_numbers_0 = vec4f(row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1 = vec4f(row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0_ = vec4f(row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1_ = vec4f(row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0_2 = vec4f(row_numbers[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1_2 = vec4f(row_numbers[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
         var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_);
         product_0_0 = weight_(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
         var weight_2_0_1 = weight_2(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_, row_numbers_1, row_numbers_1_);
@@ -785,16 +793,23 @@ fn dk_dv(
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.z, product_1_0.z, product_2_0.z, product_3_0.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.w, product_1_0.w, product_2_0.w, product_3_0.w);
                 }
+                if (key + 16u > chunk_end) {
+                    let left = chunk_end - key;
+                    v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left);
+                    v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left);
+                    v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left);
+                    v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left);
+                }
                 v_tile[v_i_0][v_at_0] = v_load_0;
                 v_tile[v_i_1][v_at_1] = v_load_1;
                 v_tile[v_i_2][v_at_2] = v_load_2;
                 v_tile[v_i_3][v_at_3] = v_load_3;
                 workgroupBarrier();
-                let next_key = min(key + 16u, u.s - 16u);
-                v_load_0 = q[v_from_0 + next_key * (u.d >> 2u)];
-                v_load_1 = q[v_from_1 + next_key * (u.d >> 2u)];
-                v_load_2 = q[v_from_2 + next_key * (u.d >> 2u)];
-                v_load_3 = q[v_from_3 + next_key * (u.d >> 2u)];
+                let next_key = key + 16u;
+                v_load_0 = q[min(v_from_0 + next_key * (u.d >> 2u), v_end_0)];
+                v_load_1 = q[min(v_from_1 + next_key * (u.d >> 2u), v_end_1)];
+                v_load_2 = q[min(v_from_2 + next_key * (u.d >> 2u), v_end_2)];
+                v_load_3 = q[min(v_from_3 + next_key * (u.d >> 2u), v_end_3)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
                     let v_0 = v_tile[0u][column_4];
@@ -1013,16 +1028,23 @@ fn dk_dv(
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.z, product_1_1.z, product_2_1.z, product_3_1.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.w, product_1_1.w, product_2_1.w, product_3_1.w);
                 }
+                if (key_ + 16u > chunk_end) {
+                    let left_ = chunk_end - key_;
+                    v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left_);
+                    v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left_);
+                    v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left_);
+                    v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left_);
+                }
                 v_tile[v_i_0][v_at_0] = v_load_0;
                 v_tile[v_i_1][v_at_1] = v_load_1;
                 v_tile[v_i_2][v_at_2] = v_load_2;
                 v_tile[v_i_3][v_at_3] = v_load_3;
                 workgroupBarrier();
-                let next_key_ = min(key_ + 16u, u.s - 16u);
-                v_load_0 = q[v_from_0 + next_key_ * (u.d >> 2u)];
-                v_load_1 = q[v_from_1 + next_key_ * (u.d >> 2u)];
-                v_load_2 = q[v_from_2 + next_key_ * (u.d >> 2u)];
-                v_load_3 = q[v_from_3 + next_key_ * (u.d >> 2u)];
+                let next_key_ = key_ + 16u;
+                v_load_0 = q[min(v_from_0 + next_key_ * (u.d >> 2u), v_end_0)];
+                v_load_1 = q[min(v_from_1 + next_key_ * (u.d >> 2u), v_end_1)];
+                v_load_2 = q[min(v_from_2 + next_key_ * (u.d >> 2u), v_end_2)];
+                v_load_3 = q[min(v_from_3 + next_key_ * (u.d >> 2u), v_end_3)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
                     let v_0 = v_tile[0u][column_4];
@@ -1236,10 +1258,10 @@ fn dk_dv(
         }
 
         if (tile_column < u.e) {
-            v_load_0_ = dy[v_from_0_ + first_key * (u.e >> 2u)];
-            v_load_1_ = dy[v_from_1_ + first_key * (u.e >> 2u)];
-            v_load_2_ = dy[v_from_2_ + first_key * (u.e >> 2u)];
-            v_load_3_ = dy[v_from_3_ + first_key * (u.e >> 2u)];
+            v_load_0_ = dy[min(v_from_0_ + first_key * (u.e >> 2u), v_end_0_)];
+            v_load_1_ = dy[min(v_from_1_ + first_key * (u.e >> 2u), v_end_1_)];
+            v_load_2_ = dy[min(v_from_2_ + first_key * (u.e >> 2u), v_end_2_)];
+            v_load_3_ = dy[min(v_from_3_ + first_key * (u.e >> 2u), v_end_3_)];
             for (var turn_2 = 0u; turn_2 < 4u && first_key + turn_2 * 16u < chunk_end; turn_2 += 1u) {
                 let key_2 = first_key + turn_2 * 16u;
                 if ((column_4 >> 2u) == turn_2) {
@@ -1248,16 +1270,23 @@ fn dk_dv(
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.z, weight_2_1_0.z, weight_2_2_0.z, weight_2_3_0.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.w, weight_2_1_0.w, weight_2_2_0.w, weight_2_3_0.w);
                 }
+                if (key_2 + 16u > chunk_end) {
+                    let left_2 = chunk_end - key_2;
+                    v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_2);
+                    v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_2);
+                    v_load_2_ = select(vec4f(0.0), v_load_2_, v_i_2_ < left_2);
+                    v_load_3_ = select(vec4f(0.0), v_load_3_, v_i_3_ < left_2);
+                }
                 v_tile[v_i_0_][v_at_0_] = v_load_0_;
                 v_tile[v_i_1_][v_at_1_] = v_load_1_;
                 v_tile[v_i_2_][v_at_2_] = v_load_2_;
                 v_tile[v_i_3_][v_at_3_] = v_load_3_;
                 workgroupBarrier();
-                let next_key_2 = min(key_2 + 16u, u.s - 16u);
-                v_load_0_ = dy[v_from_0_ + next_key_2 * (u.e >> 2u)];
-                v_load_1_ = dy[v_from_1_ + next_key_2 * (u.e >> 2u)];
-                v_load_2_ = dy[v_from_2_ + next_key_2 * (u.e >> 2u)];
-                v_load_3_ = dy[v_from_3_ + next_key_2 * (u.e >> 2u)];
+                let next_key_2 = key_2 + 16u;
+                v_load_0_ = dy[min(v_from_0_ + next_key_2 * (u.e >> 2u), v_end_0_)];
+                v_load_1_ = dy[min(v_from_1_ + next_key_2 * (u.e >> 2u), v_end_1_)];
+                v_load_2_ = dy[min(v_from_2_ + next_key_2 * (u.e >> 2u), v_end_2_)];
+                v_load_3_ = dy[min(v_from_3_ + next_key_2 * (u.e >> 2u), v_end_3_)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
                     let v_0 = v_tile[0u][column_4];
@@ -1476,16 +1505,23 @@ fn dk_dv(
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.z, weight_2_1_1.z, weight_2_2_1.z, weight_2_3_1.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.w, weight_2_1_1.w, weight_2_2_1.w, weight_2_3_1.w);
                 }
+                if (key_3 + 16u > chunk_end) {
+                    let left_3 = chunk_end - key_3;
+                    v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_3);
+                    v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_3);
+                    v_load_2_ = select(vec4f(0.0), v_load_2_, v_i_2_ < left_3);
+                    v_load_3_ = select(vec4f(0.0), v_load_3_, v_i_3_ < left_3);
+                }
                 v_tile[v_i_0_][v_at_0_] = v_load_0_;
                 v_tile[v_i_1_][v_at_1_] = v_load_1_;
                 v_tile[v_i_2_][v_at_2_] = v_load_2_;
                 v_tile[v_i_3_][v_at_3_] = v_load_3_;
                 workgroupBarrier();
-                let next_key_3 = min(key_3 + 16u, u.s - 16u);
-                v_load_0_ = dy[v_from_0_ + next_key_3 * (u.e >> 2u)];
-                v_load_1_ = dy[v_from_1_ + next_key_3 * (u.e >> 2u)];
-                v_load_2_ = dy[v_from_2_ + next_key_3 * (u.e >> 2u)];
-                v_load_3_ = dy[v_from_3_ + next_key_3 * (u.e >> 2u)];
+                let next_key_3 = key_3 + 16u;
+                v_load_0_ = dy[min(v_from_0_ + next_key_3 * (u.e >> 2u), v_end_0_)];
+                v_load_1_ = dy[min(v_from_1_ + next_key_3 * (u.e >> 2u), v_end_1_)];
+                v_load_2_ = dy[min(v_from_2_ + next_key_3 * (u.e >> 2u), v_end_2_)];
+                v_load_3_ = dy[min(v_from_3_ + next_key_3 * (u.e >> 2u), v_end_3_)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
                     let v_0 = v_tile[0u][column_4];
@@ -1772,11 +1808,13 @@ fn dq_(
     let q_j_0 = q_unit_0 >> 4u;
     let q_stored_row_0 = min(tile_row + q_at_0 * 4u, min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u - 4u);
     let q_from_0 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + q_j_0) * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u) + (q_stored_row_0 >> 2u);
+    let q_end_0 = q_from_0 + (u.t - 1u - q_j_0) * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u);
     let q_unit_1 = lane + 128u;
     let q_at_1 = q_unit_1 & 15u;
     let q_j_1 = q_unit_1 >> 4u;
     let q_stored_row_1 = min(tile_row + q_at_1 * 4u, min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u - 4u);
     let q_from_1 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + q_j_1) * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u) + (q_stored_row_1 >> 2u);
+    let q_end_1 = q_from_1 + (u.t - 1u - q_j_1) * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u);
     var q_load_0: vec4f;
     var q_load_1: vec4f;
     let k_unit_0 = lane;
@@ -1784,21 +1822,25 @@ fn dq_(
     let k_j_0 = k_unit_0 >> 5u;
     let k_p_0 = min(tile_column + k_at_0 * 4u, u.d - 4u);
     let k_from_0 = ((n * u.h + g) * u.t + k_j_0) * (u.d >> 2u) + (k_p_0 >> 2u);
+    let k_end_0 = k_from_0 + (u.t - 1u - k_j_0) * (u.d >> 2u);
     let k_unit_1 = lane + 128u;
     let k_at_1 = k_unit_1 & 31u;
     let k_j_1 = k_unit_1 >> 5u;
     let k_p_1 = min(tile_column + k_at_1 * 4u, u.d - 4u);
     let k_from_1 = ((n * u.h + g) * u.t + k_j_1) * (u.d >> 2u) + (k_p_1 >> 2u);
+    let k_end_1 = k_from_1 + (u.t - 1u - k_j_1) * (u.d >> 2u);
     let k_unit_2 = lane + 256u;
     let k_at_2 = k_unit_2 & 31u;
     let k_j_2 = k_unit_2 >> 5u;
     let k_p_2 = min(tile_column + k_at_2 * 4u, u.d - 4u);
     let k_from_2 = ((n * u.h + g) * u.t + k_j_2) * (u.d >> 2u) + (k_p_2 >> 2u);
+    let k_end_2 = k_from_2 + (u.t - 1u - k_j_2) * (u.d >> 2u);
     let k_unit_3 = lane + 384u;
     let k_at_3 = k_unit_3 & 31u;
     let k_j_3 = k_unit_3 >> 5u;
     let k_p_3 = min(tile_column + k_at_3 * 4u, u.d - 4u);
     let k_from_3 = ((n * u.h + g) * u.t + k_j_3) * (u.d >> 2u) + (k_p_3 >> 2u);
+    let k_end_3 = k_from_3 + (u.t - 1u - k_j_3) * (u.d >> 2u);
     var k_load_0: vec4f;
     var k_load_1: vec4f;
     var k_load_2: vec4f;
@@ -1820,13 +1862,22 @@ fn dq_(
     var acc_7_0: vec4f;
     var acc_7_1: vec4f;
 
-    q_load_0 = score_gradients_dq_[q_from_0];
-    q_load_1 = score_gradients_dq_[q_from_1];
-    k_load_0 = k_dq_[k_from_0];
-    k_load_1 = k_dq_[k_from_1];
-    k_load_2 = k_dq_[k_from_2];
-    k_load_3 = k_dq_[k_from_3];
+    q_load_0 = score_gradients_dq_[min(q_from_0, q_end_0)];
+    q_load_1 = score_gradients_dq_[min(q_from_1, q_end_1)];
+    k_load_0 = k_dq_[min(k_from_0, k_end_0)];
+    k_load_1 = k_dq_[min(k_from_1, k_end_1)];
+    k_load_2 = k_dq_[min(k_from_2, k_end_2)];
+    k_load_3 = k_dq_[min(k_from_3, k_end_3)];
     for (var first = 0u; first < u.t; first += 16u) {
+        if (first + 16u > u.t) {
+            let left = u.t - first;
+            q_load_0 = select(vec4f(0.0), q_load_0, q_j_0 < left);
+            q_load_1 = select(vec4f(0.0), q_load_1, q_j_1 < left);
+            k_load_0 = select(vec4f(0.0), k_load_0, k_j_0 < left);
+            k_load_1 = select(vec4f(0.0), k_load_1, k_j_1 < left);
+            k_load_2 = select(vec4f(0.0), k_load_2, k_j_2 < left);
+            k_load_3 = select(vec4f(0.0), k_load_3, k_j_3 < left);
+        }
         q_tile_dq_[q_j_0][q_at_0] = q_load_0;
         q_tile_dq_[q_j_1][q_at_1] = q_load_1;
         k_tile_dq_[k_j_0][k_at_0] = k_load_0;
@@ -1834,13 +1885,13 @@ fn dq_(
         k_tile_dq_[k_j_2][k_at_2] = k_load_2;
         k_tile_dq_[k_j_3][k_at_3] = k_load_3;
         workgroupBarrier();
-        let following = min(first + 16u, u.t - 16u);
-        q_load_0 = score_gradients_dq_[q_from_0 + following * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u)];
-        q_load_1 = score_gradients_dq_[q_from_1 + following * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u)];
-        k_load_0 = k_dq_[k_from_0 + following * (u.d >> 2u)];
-        k_load_1 = k_dq_[k_from_1 + following * (u.d >> 2u)];
-        k_load_2 = k_dq_[k_from_2 + following * (u.d >> 2u)];
-        k_load_3 = k_dq_[k_from_3 + following * (u.d >> 2u)];
+        let following = first + 16u;
+        q_load_0 = score_gradients_dq_[min(q_from_0 + following * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u), q_end_0)];
+        q_load_1 = score_gradients_dq_[min(q_from_1 + following * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u), q_end_1)];
+        k_load_0 = k_dq_[min(k_from_0 + following * (u.d >> 2u), k_end_0)];
+        k_load_1 = k_dq_[min(k_from_1 + following * (u.d >> 2u), k_end_1)];
+        k_load_2 = k_dq_[min(k_from_2 + following * (u.d >> 2u), k_end_2)];
+        k_load_3 = k_dq_[min(k_from_3 + following * (u.d >> 2u), k_end_3)];
         {  // j = 0
             let q_0 = q_tile_dq_[0u][row_];
             let q_1 = q_tile_dq_[0u][row_ + 8u];
@@ -2221,7 +2272,6 @@ fn dq_(
 @group(0) @binding(5) var<storage, read_write> dk_dk_dv_edge: array<f32>;
 @group(0) @binding(6) var<storage, read_write> dv_dk_dv_edge: array<f32>;
 @group(0) @binding(7) var<storage, read_write> score_gradients_dk_dv_edge: array<f32>;
-@group(0) @binding(8) var<storage, read> row_numbers_dk_dv_edge: array<f32>;
 
 // Four neighbours along p of the operand v; beyond its end, the last one.
 fn v_vector(start: u32) -> vec4f {
@@ -2290,7 +2340,7 @@ fn dk_dv_edge(
         return;
     }
     let head = group / tile_columns / tile_rows;
-    let chunk = u32(row_numbers_dk_dv_edge[u.b * u.h * u.s * 3u]);
+    let chunk = u32(row_numbers[u.b * u.h * u.s * 3u]);
     let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u;
     let rounds = (max(u.s, 1u) + queries - 1u) / queries;
     let first_query = chunk % rounds * queries;
@@ -2934,12 +2984,12 @@ fn dk_dv_edge(
         v_load_1 = v_vector(v_from_1 + first_key * u.d);
         v_load_2 = v_vector(v_from_2 + first_key * u.d);
         v_load_3 = v_vector(v_from_3 + first_key * u.d);
-        let row_numbers_0 = vec4f(row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
-        let row_numbers_1 = vec4f(row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_dk_dv_edge[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
-        let row_numbers_0_ = vec4f(row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
-        let row_numbers_1_ = vec4f(row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_dk_dv_edge[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
-        let row_numbers_0_2 = vec4f(row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
-        let row_numbers_1_2 = vec4f(row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers_dk_dv_edge[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0 = vec4f(row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1 = vec4f(row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers[((u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0_ = vec4f(row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1_ = vec4f(row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers[((2u * u.b + n) * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
+        let row_numbers_0_2 = vec4f(row_numbers[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let row_numbers_1_2 = vec4f(row_numbers[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u), u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 1u, u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 2u, u.s - 1u)], row_numbers[(n * u.h + g) * u.s + min(first_key + (column_4 * 4u + 64u) + 3u, u.s - 1u)]);
         var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_);
         product_0_0 = weight_(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
         var weight_2_0_1 = weight_2(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_, row_numbers_1, row_numbers_1_);

@@ -92,13 +92,13 @@ fn main(
     let v_j_0 = v_unit_0 >> 5u;
     let v_c_0 = min(tile_column + v_at_0 * 4u, u.e - 4u);
     let v_from_0 = ((n * u.h + g) * u.t + v_j_0) * (u.e >> 2u) + (v_c_0 >> 2u);
-    let v_end_0 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.e >> 2u) + (v_c_0 >> 2u);
+    let v_end_0 = v_from_0 + (u.t - 1u - v_j_0) * (u.e >> 2u);
     let v_unit_1 = lane + 256u;
     let v_at_1 = v_unit_1 & 31u;
     let v_j_1 = v_unit_1 >> 5u;
     let v_c_1 = min(tile_column + v_at_1 * 4u, u.e - 4u);
     let v_from_1 = ((n * u.h + g) * u.t + v_j_1) * (u.e >> 2u) + (v_c_1 >> 2u);
-    let v_end_1 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.e >> 2u) + (v_c_1 >> 2u);
+    let v_end_1 = v_from_1 + (u.t - 1u - v_j_1) * (u.e >> 2u);
     var q_load_line_0: vec4f;
     var q_load_line_1: vec4f;
     var q_load_line_2: vec4f;

@@ -109,13 +109,13 @@ fn dq_(
     let v_j_0 = v_unit_0 >> 4u;
     let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_from_0 = ((n * u.h + g) * u.t + v_j_0) * (u.d >> 2u) + (v_p_0 >> 2u);
-    let v_end_0 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.d >> 2u) + (v_p_0 >> 2u);
+    let v_end_0 = v_from_0 + (u.t - 1u - v_j_0) * (u.d >> 2u);
     let v_unit_1 = lane + 128u;
     let v_at_1 = v_unit_1 & 15u;
     let v_j_1 = v_unit_1 >> 4u;
     let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
     let v_from_1 = ((n * u.h + g) * u.t + v_j_1) * (u.d >> 2u) + (v_p_1 >> 2u);
-    let v_end_1 = ((n * u.h + g) * u.t + (u.t - 1u)) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_end_1 = v_from_1 + (u.t - 1u - v_j_1) * (u.d >> 2u);
     var v_load_0: vec4f;
     var v_load_1: vec4f;
 
@@ -1044,13 +1044,13 @@ fn dk_dv(
     let v_i_0 = v_unit_0 >> 4u;
     let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_from_0 = ((n * u.h + g) * u.s + v_i_0) * (u.d >> 2u) + (v_p_0 >> 2u);
-    let v_end_0 = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.d >> 2u) + (v_p_0 >> 2u);
+    let v_end_0 = v_from_0 + (u.s - 1u - v_i_0) * (u.d >> 2u);
     let v_unit_1 = lane + 128u;
     let v_at_1 = v_unit_1 & 15u;
     let v_i_1 = v_unit_1 >> 4u;
     let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
     let v_from_1 = ((n * u.h + g) * u.s + v_i_1) * (u.d >> 2u) + (v_p_1 >> 2u);
-    let v_end_1 = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_end_1 = v_from_1 + (u.s - 1u - v_i_1) * (u.d >> 2u);
     var v_load_0: vec4f;
     var v_load_1: vec4f;
     let v_unit_0_ = lane;
@@ -1058,13 +1058,13 @@ fn dk_dv(
     let v_i_0_ = v_unit_0_ >> 4u;
     let v_c_0 = min(tile_column + v_at_0_ * 4u, u.e - 4u);
     let v_from_0_ = ((n * u.h + g) * u.s + v_i_0_) * (u.e >> 2u) + (v_c_0 >> 2u);
-    let v_end_0_ = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.e >> 2u) + (v_c_0 >> 2u);
+    let v_end_0_ = v_from_0_ + (u.s - 1u - v_i_0_) * (u.e >> 2u);
     let v_unit_1_ = lane + 128u;
     let v_at_1_ = v_unit_1_ & 15u;
     let v_i_1_ = v_unit_1_ >> 4u;
     let v_c_1 = min(tile_column + v_at_1_ * 4u, u.e - 4u);
     let v_from_1_ = ((n * u.h + g) * u.s + v_i_1_) * (u.e >> 2u) + (v_c_1 >> 2u);
-    let v_end_1_ = ((n * u.h + g) * u.s + (u.s - 1u)) * (u.e >> 2u) + (v_c_1 >> 2u);
+    let v_end_1_ = v_from_1_ + (u.s - 1u - v_i_1_) * (u.e >> 2u);
     var v_load_0_: vec4f;
     var v_load_1_: vec4f;
 

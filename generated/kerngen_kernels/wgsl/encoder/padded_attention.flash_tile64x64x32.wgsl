@@ -86,13 +86,13 @@ fn main(
     let v_j_0 = v_unit_0 >> 3u;
     let v_c_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_from_0 = ((n * u.s + v_j_0) * u.h + g) * (u.d >> 2u) + (v_c_0 >> 2u);
-    let v_end_0 = ((n * u.s + (u.s - 1u)) * u.h + g) * (u.d >> 2u) + (v_c_0 >> 2u);
+    let v_end_0 = v_from_0 + (u.s - 1u - v_j_0) * u.h * (u.d >> 2u);
     let v_unit_1 = lane + 64u;
     let v_at_1 = v_unit_1 & 7u;
     let v_j_1 = v_unit_1 >> 3u;
     let v_c_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
     let v_from_1 = ((n * u.s + v_j_1) * u.h + g) * (u.d >> 2u) + (v_c_1 >> 2u);
-    let v_end_1 = ((n * u.s + (u.s - 1u)) * u.h + g) * (u.d >> 2u) + (v_c_1 >> 2u);
+    let v_end_1 = v_from_1 + (u.s - 1u - v_j_1) * u.h * (u.d >> 2u);
     var q_load_line_0: vec4f;
     var q_load_line_1: vec4f;
     var q_load_line_2: vec4f;

@@ -1,4 +1,4 @@
-// cached_attention, stage product, top, total, weight, y: flash_tile64x64x32.
+// cached_attention, stage product, top, total, weight, y: flash_tile32x128x64_micro4x8.
 //     let product[g, i, j] = sum[p] q[i, g, p] * k[j, g / (h / r), p];
 //     let top[g, i] = max[j when j <= at + i] scale * product[g, i, j];
 //     let total[g, i] = sum[j when j <= at + i] exp(scale * product[g, i, j] - top[g, i]);
@@ -22,10 +22,10 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read> v: array<vec4f>;
 @group(0) @binding(4) var<storage, read> at: array<i32>;
 @group(0) @binding(5) var<storage, read_write> y: array<vec4f>;
-var<workgroup> q_tile: array<array<array<vec4f, 8>, 2>, 16>;
-var<workgroup> k_tile: array<array<array<vec4f, 8>, 2>, 16>;
-var<workgroup> v_tile: array<array<vec4f, 8>, 16>;
-var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;
+var<workgroup> q_tile: array<array<array<vec4f, 8>, 1>, 16>;
+var<workgroup> k_tile: array<array<array<vec4f, 16>, 2>, 16>;
+var<workgroup> v_tile: array<array<vec4f, 16>, 16>;
+var<workgroup> weight_tile: array<array<vec4f, 8>, 16>;
 
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
 // expressions that are infinite.
@@ -47,31 +47,31 @@ fn finish(i: u32, g: u32, c: u32, row_top: f32, row_total: f32, weighted: vec4f)
     y[((i * u.h + g) * u.e + c) >> 2u] = select(weighted / row_total, vec4f(0.0), row_total * bitcast<f32>((32u - countLeadingZeros(max(u.t, 1u) - 1u) + 127u) << 23u) == 0.0);
 }
 
-// One workgroup per 64 rows and 32 columns, 64 keys at a time.
-@compute @workgroup_size(64)
+// One workgroup per 32 rows and 64 columns, 128 keys at a time.
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.s + 63u) >> 6u;
-    let tile_columns = (u.e + 31u) >> 5u;
+    let tile_rows = (u.s + 31u) >> 5u;
+    let tile_columns = (u.e + 63u) >> 6u;
     let tile_heads = u.h;
     if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let g = group / tile_columns % tile_heads;
-    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 64u;
-    let tile_column = group % tile_columns * 32u;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
+    let tile_column = group % tile_columns * 64u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.s) - 1u);
     let end = u32(max(min(all_keys - 1i, max(first_row + i32(u32(at[0u])), last_row + i32(u32(at[0u])))) + 1i, 0i));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
-    let column_2 = lane & 7u;
-    let row_2 = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
+    let column_2 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_2 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
     let q_unit = lane;
     let q_at = q_unit >> 2u;
     let q_p = (q_unit & 3u) * 4u;
@@ -84,12 +84,12 @@ fn main(
     let q_from_line_2 = (q_i_line_2 * u.h + g) * (u.d >> 2u) + (q_p >> 2u);
     let q_from_line_3 = (q_i_line_3 * u.h + g) * (u.d >> 2u) + (q_p >> 2u);
     let v_unit_0 = lane;
-    let v_at_0 = v_unit_0 & 7u;
-    let v_j_0 = v_unit_0 >> 3u;
+    let v_at_0 = v_unit_0 & 15u;
+    let v_j_0 = v_unit_0 >> 4u;
     let v_c_0 = min(tile_column + v_at_0 * 4u, u.e - 4u);
-    let v_unit_1 = lane + 64u;
-    let v_at_1 = v_unit_1 & 7u;
-    let v_j_1 = v_unit_1 >> 3u;
+    let v_unit_1 = lane + 128u;
+    let v_at_1 = v_unit_1 & 15u;
+    let v_j_1 = v_unit_1 >> 4u;
     let v_c_1 = min(tile_column + v_at_1 * 4u, u.e - 4u);
     var q_load_line_0: vec4f;
     var q_load_line_1: vec4f;
@@ -102,16 +102,10 @@ fn main(
     var acc_1: vec4f;
     var acc_2: vec4f;
     var acc_3: vec4f;
-    var acc_4: vec4f;
-    var acc_5: vec4f;
-    var acc_6: vec4f;
-    var acc_7: vec4f;
     var top_0 = vec4f(-3.4028234663852886e+38);
     var total_0: vec4f;
-    var top_1 = vec4f(-3.4028234663852886e+38);
-    var total_1: vec4f;
 
-    for (var first_key = 0u; first_key < end; first_key += 64u) {
+    for (var first_key = 0u; first_key < end; first_key += 128u) {
         let k_unit = lane;
         let k_at = k_unit >> 2u;
         let k_p = (k_unit & 3u) * 4u;
@@ -131,44 +125,41 @@ fn main(
         var score_2_1 = vec4f(0.0);
         var score_3_0 = vec4f(0.0);
         var score_3_1 = vec4f(0.0);
-        var score_4_0 = vec4f(0.0);
-        var score_4_1 = vec4f(0.0);
-        var score_5_0 = vec4f(0.0);
-        var score_5_1 = vec4f(0.0);
-        var score_6_0 = vec4f(0.0);
-        var score_6_1 = vec4f(0.0);
-        var score_7_0 = vec4f(0.0);
-        var score_7_1 = vec4f(0.0);
-        q_load_line_0 = q[q_from_line_0];
-        q_load_line_1 = q[q_from_line_1];
-        q_load_line_2 = q[q_from_line_2];
-        q_load_line_3 = q[q_from_line_3];
+        if (q_unit < 32u) {
+            q_load_line_0 = q[q_from_line_0];
+            q_load_line_1 = q[q_from_line_1];
+            q_load_line_2 = q[q_from_line_2];
+            q_load_line_3 = q[q_from_line_3];
+        }
         k_load_line_0 = k[((k_j_line_0 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + k_p) >> 2u];
         k_load_line_1 = k[((k_j_line_1 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + k_p) >> 2u];
         k_load_line_2 = k[((k_j_line_2 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + k_p) >> 2u];
         k_load_line_3 = k[((k_j_line_3 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + k_p) >> 2u];
         for (var first = 0u; first < u.d; first += 16u) {
-            q_tile[q_p][q_at >> 3u][(q_at & 7u) ^ (((q_p >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
-            q_tile[q_p + 1u][q_at >> 3u][(q_at & 7u) ^ (((q_p >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
-            q_tile[q_p + 2u][q_at >> 3u][(q_at & 7u) ^ (((q_p >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
-            q_tile[q_p + 3u][q_at >> 3u][(q_at & 7u) ^ (((q_p >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.w, q_load_line_1.w, q_load_line_2.w, q_load_line_3.w);
-            k_tile[k_p][k_at >> 3u][(k_at & 7u) ^ (((k_p >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.x, k_load_line_1.x, k_load_line_2.x, k_load_line_3.x);
-            k_tile[k_p + 1u][k_at >> 3u][(k_at & 7u) ^ (((k_p >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.y, k_load_line_1.y, k_load_line_2.y, k_load_line_3.y);
-            k_tile[k_p + 2u][k_at >> 3u][(k_at & 7u) ^ (((k_p >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.z, k_load_line_1.z, k_load_line_2.z, k_load_line_3.z);
-            k_tile[k_p + 3u][k_at >> 3u][(k_at & 7u) ^ (((k_p >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
+            if (q_unit < 32u) {
+                q_tile[q_p][q_at >> 3u][(q_at & 7u) ^ (((q_p >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
+                q_tile[q_p + 1u][q_at >> 3u][(q_at & 7u) ^ (((q_p >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
+                q_tile[q_p + 2u][q_at >> 3u][(q_at & 7u) ^ (((q_p >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
+                q_tile[q_p + 3u][q_at >> 3u][(q_at & 7u) ^ (((q_p >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.w, q_load_line_1.w, q_load_line_2.w, q_load_line_3.w);
+            }
+            k_tile[k_p][k_at >> 4u][(k_at & 15u) ^ (((k_p >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.x, k_load_line_1.x, k_load_line_2.x, k_load_line_3.x);
+            k_tile[k_p + 1u][k_at >> 4u][(k_at & 15u) ^ (((k_p >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.y, k_load_line_1.y, k_load_line_2.y, k_load_line_3.y);
+            k_tile[k_p + 2u][k_at >> 4u][(k_at & 15u) ^ (((k_p >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.z, k_load_line_1.z, k_load_line_2.z, k_load_line_3.z);
+            k_tile[k_p + 3u][k_at >> 4u][(k_at & 15u) ^ (((k_p >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
             workgroupBarrier();
             let following = min(first + 16u, u.d - 16u);
-            q_load_line_0 = q[q_from_line_0 + (following >> 2u)];
-            q_load_line_1 = q[q_from_line_1 + (following >> 2u)];
-            q_load_line_2 = q[q_from_line_2 + (following >> 2u)];
-            q_load_line_3 = q[q_from_line_3 + (following >> 2u)];
+            if (q_unit < 32u) {
+                q_load_line_0 = q[q_from_line_0 + (following >> 2u)];
+                q_load_line_1 = q[q_from_line_1 + (following >> 2u)];
+                q_load_line_2 = q[q_from_line_2 + (following >> 2u)];
+                q_load_line_3 = q[q_from_line_3 + (following >> 2u)];
+            }
             k_load_line_0 = k[((k_j_line_0 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (following + k_p)) >> 2u];
             k_load_line_1 = k[((k_j_line_1 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (following + k_p)) >> 2u];
             k_load_line_2 = k[((k_j_line_2 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (following + k_p)) >> 2u];
             k_load_line_3 = k[((k_j_line_3 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (following + k_p)) >> 2u];
             {  // p = 0
                 let q_0 = q_tile[0u][0u][row_2];
-                let q_1 = q_tile[0u][1u][row_2];
                 let k_0 = k_tile[0u][0u][column_2];
                 let k_1 = k_tile[0u][1u][column_2];
                 score_0_0 += q_0.x * k_0;
@@ -179,18 +170,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 1
                 let q_0 = q_tile[1u][0u][row_2];
-                let q_1 = q_tile[1u][1u][row_2];
                 let k_0 = k_tile[1u][0u][column_2];
                 let k_1 = k_tile[1u][1u][column_2];
                 score_0_0 += q_0.x * k_0;
@@ -201,18 +183,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 2
                 let q_0 = q_tile[2u][0u][row_2];
-                let q_1 = q_tile[2u][1u][row_2];
                 let k_0 = k_tile[2u][0u][column_2];
                 let k_1 = k_tile[2u][1u][column_2];
                 score_0_0 += q_0.x * k_0;
@@ -223,18 +196,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 3
                 let q_0 = q_tile[3u][0u][row_2];
-                let q_1 = q_tile[3u][1u][row_2];
                 let k_0 = k_tile[3u][0u][column_2];
                 let k_1 = k_tile[3u][1u][column_2];
                 score_0_0 += q_0.x * k_0;
@@ -245,18 +209,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 4
                 let q_0 = q_tile[4u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[4u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[4u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[4u][1u][column_2 ^ 2u];
                 score_0_0 += q_0.x * k_0;
@@ -267,18 +222,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 5
                 let q_0 = q_tile[5u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[5u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[5u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[5u][1u][column_2 ^ 2u];
                 score_0_0 += q_0.x * k_0;
@@ -289,18 +235,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 6
                 let q_0 = q_tile[6u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[6u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[6u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[6u][1u][column_2 ^ 2u];
                 score_0_0 += q_0.x * k_0;
@@ -311,18 +248,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 7
                 let q_0 = q_tile[7u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[7u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[7u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[7u][1u][column_2 ^ 2u];
                 score_0_0 += q_0.x * k_0;
@@ -333,18 +261,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 8
                 let q_0 = q_tile[8u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[8u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[8u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[8u][1u][column_2 ^ 4u];
                 score_0_0 += q_0.x * k_0;
@@ -355,18 +274,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 9
                 let q_0 = q_tile[9u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[9u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[9u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[9u][1u][column_2 ^ 4u];
                 score_0_0 += q_0.x * k_0;
@@ -377,18 +287,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 10
                 let q_0 = q_tile[10u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[10u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[10u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[10u][1u][column_2 ^ 4u];
                 score_0_0 += q_0.x * k_0;
@@ -399,18 +300,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 11
                 let q_0 = q_tile[11u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[11u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[11u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[11u][1u][column_2 ^ 4u];
                 score_0_0 += q_0.x * k_0;
@@ -421,18 +313,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 12
                 let q_0 = q_tile[12u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[12u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[12u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[12u][1u][column_2 ^ 6u];
                 score_0_0 += q_0.x * k_0;
@@ -443,18 +326,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 13
                 let q_0 = q_tile[13u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[13u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[13u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[13u][1u][column_2 ^ 6u];
                 score_0_0 += q_0.x * k_0;
@@ -465,18 +339,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 14
                 let q_0 = q_tile[14u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_2 ^ 6u];
                 score_0_0 += q_0.x * k_0;
@@ -487,18 +352,9 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 15
                 let q_0 = q_tile[15u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[15u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[15u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[15u][1u][column_2 ^ 6u];
                 score_0_0 += q_0.x * k_0;
@@ -509,14 +365,6 @@ fn main(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -524,24 +372,16 @@ fn main(
         v_load_0 = v[((min(first_key + v_j_0, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_0) >> 2u];
         v_load_1 = v[((min(first_key + v_j_1, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_1) >> 2u];
         score_0_0 = score(g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0_0);
-        score_0_1 = score(g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 32u), score_0_1);
+        score_0_1 = score(g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 64u), score_0_1);
         score_1_0 = score(g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1_0);
-        score_1_1 = score(g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 32u), score_1_1);
+        score_1_1 = score(g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 64u), score_1_1);
         score_2_0 = score(g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2_0);
-        score_2_1 = score(g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 32u), score_2_1);
+        score_2_1 = score(g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 64u), score_2_1);
         score_3_0 = score(g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3_0);
-        score_3_1 = score(g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 32u), score_3_1);
-        score_4_0 = score(g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, score_4_0);
-        score_4_1 = score(g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 32u), score_4_1);
-        score_5_0 = score(g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5_0);
-        score_5_1 = score(g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 32u), score_5_1);
-        score_6_0 = score(g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6_0);
-        score_6_1 = score(g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 32u), score_6_1);
-        score_7_0 = score(g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7_0);
-        score_7_1 = score(g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 32u), score_7_1);
-        if (first_key + 64u > u.t) {
+        score_3_1 = score(g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), score_3_1);
+        if (first_key + 128u > u.t) {
             let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
-            let is_key_1 = vec4u(first_key + (column_2 * 4u + 32u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            let is_key_1 = vec4u(first_key + (column_2 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
             score_0_0 = select(vec4f(-infinity()), score_0_0, is_key_0);
             score_0_1 = select(vec4f(-infinity()), score_0_1, is_key_1);
             score_1_0 = select(vec4f(-infinity()), score_1_0, is_key_0);
@@ -550,20 +390,10 @@ fn main(
             score_2_1 = select(vec4f(-infinity()), score_2_1, is_key_1);
             score_3_0 = select(vec4f(-infinity()), score_3_0, is_key_0);
             score_3_1 = select(vec4f(-infinity()), score_3_1, is_key_1);
-            score_4_0 = select(vec4f(-infinity()), score_4_0, is_key_0);
-            score_4_1 = select(vec4f(-infinity()), score_4_1, is_key_1);
-            score_5_0 = select(vec4f(-infinity()), score_5_0, is_key_0);
-            score_5_1 = select(vec4f(-infinity()), score_5_1, is_key_1);
-            score_6_0 = select(vec4f(-infinity()), score_6_0, is_key_0);
-            score_6_1 = select(vec4f(-infinity()), score_6_1, is_key_1);
-            score_7_0 = select(vec4f(-infinity()), score_7_0, is_key_0);
-            score_7_1 = select(vec4f(-infinity()), score_7_1, is_key_1);
         }
 
         let own_0 = vec4f(max(max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).x, max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).y), max(max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).x, max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).y), max(max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).x, max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).y), max(max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).x, max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).y));
-        let own_1 = vec4f(max(max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).x, max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).y), max(max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).x, max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).y), max(max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).x, max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).y), max(max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).x, max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).y));
         weight_tile[column_2][row_2 ^ (column_2 & 7u)] = own_0;
-        weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = own_1;
         workgroupBarrier();
         var new_0 = weight_tile[0u][row_2];
         new_0 = max(new_0, weight_tile[1u][row_2 ^ 1u]);
@@ -573,14 +403,14 @@ fn main(
         new_0 = max(new_0, weight_tile[5u][row_2 ^ 5u]);
         new_0 = max(new_0, weight_tile[6u][row_2 ^ 6u]);
         new_0 = max(new_0, weight_tile[7u][row_2 ^ 7u]);
-        var new_1 = weight_tile[0u][row_2 + 8u];
-        new_1 = max(new_1, weight_tile[1u][(row_2 ^ 1u) + 8u]);
-        new_1 = max(new_1, weight_tile[2u][(row_2 ^ 2u) + 8u]);
-        new_1 = max(new_1, weight_tile[3u][(row_2 ^ 3u) + 8u]);
-        new_1 = max(new_1, weight_tile[4u][(row_2 ^ 4u) + 8u]);
-        new_1 = max(new_1, weight_tile[5u][(row_2 ^ 5u) + 8u]);
-        new_1 = max(new_1, weight_tile[6u][(row_2 ^ 6u) + 8u]);
-        new_1 = max(new_1, weight_tile[7u][(row_2 ^ 7u) + 8u]);
+        new_0 = max(new_0, weight_tile[8u][row_2]);
+        new_0 = max(new_0, weight_tile[9u][row_2 ^ 1u]);
+        new_0 = max(new_0, weight_tile[10u][row_2 ^ 2u]);
+        new_0 = max(new_0, weight_tile[11u][row_2 ^ 3u]);
+        new_0 = max(new_0, weight_tile[12u][row_2 ^ 4u]);
+        new_0 = max(new_0, weight_tile[13u][row_2 ^ 5u]);
+        new_0 = max(new_0, weight_tile[14u][row_2 ^ 6u]);
+        new_0 = max(new_0, weight_tile[15u][row_2 ^ 7u]);
         workgroupBarrier();
         new_0 = max(top_0, new_0);
         let scale_0 = exp(top_0 - new_0);
@@ -598,34 +428,14 @@ fn main(
         score_3_1 = exp(score_3_1 - top_0.w) * share;
         acc_3 *= scale_0.w;
         total_0 = total_0 * scale_0 + vec4f(dot(score_0_0 + score_0_1, vec4f(1.0)), dot(score_1_0 + score_1_1, vec4f(1.0)), dot(score_2_0 + score_2_1, vec4f(1.0)), dot(score_3_0 + score_3_1, vec4f(1.0)));
-        new_1 = max(top_1, new_1);
-        let scale_1 = exp(top_1 - new_1);
-        top_1 = new_1;
-        score_4_0 = exp(score_4_0 - top_1.x) * share;
-        score_4_1 = exp(score_4_1 - top_1.x) * share;
-        acc_4 *= scale_1.x;
-        score_5_0 = exp(score_5_0 - top_1.y) * share;
-        score_5_1 = exp(score_5_1 - top_1.y) * share;
-        acc_5 *= scale_1.y;
-        score_6_0 = exp(score_6_0 - top_1.z) * share;
-        score_6_1 = exp(score_6_1 - top_1.z) * share;
-        acc_6 *= scale_1.z;
-        score_7_0 = exp(score_7_0 - top_1.w) * share;
-        score_7_1 = exp(score_7_1 - top_1.w) * share;
-        acc_7 *= scale_1.w;
-        total_1 = total_1 * scale_1 + vec4f(dot(score_4_0 + score_4_1, vec4f(1.0)), dot(score_5_0 + score_5_1, vec4f(1.0)), dot(score_6_0 + score_6_1, vec4f(1.0)), dot(score_7_0 + score_7_1, vec4f(1.0)));
 
-        for (var turn = 0u; turn < 2u && first_key + turn * 16u < end; turn += 1u) {
+        for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
             if ((column_2 >> 2u) == turn) {
                 weight_tile[(column_2 & 3u) * 4u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.x, score_1_0.x, score_2_0.x, score_3_0.x);
-                weight_tile[(column_2 & 3u) * 4u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.x, score_5_0.x, score_6_0.x, score_7_0.x);
                 weight_tile[(column_2 & 3u) * 4u + 1u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.y, score_1_0.y, score_2_0.y, score_3_0.y);
-                weight_tile[(column_2 & 3u) * 4u + 1u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.y, score_5_0.y, score_6_0.y, score_7_0.y);
                 weight_tile[(column_2 & 3u) * 4u + 2u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.z, score_1_0.z, score_2_0.z, score_3_0.z);
-                weight_tile[(column_2 & 3u) * 4u + 2u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.z, score_5_0.z, score_6_0.z, score_7_0.z);
                 weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.w, score_1_0.w, score_2_0.w, score_3_0.w);
-                weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.w, score_5_0.w, score_6_0.w, score_7_0.w);
             }
             if (key + 16u > end) {
                 let left = end - key;
@@ -640,225 +450,141 @@ fn main(
             v_load_1 = v[((min(next_key + v_j_1, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_1) >> 2u];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_2];
-                let w_1 = weight_tile[0u][row_2 + 8u];
                 let v_0 = v_tile[0u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_2];
-                let w_1 = weight_tile[1u][row_2 + 8u];
                 let v_0 = v_tile[1u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_2];
-                let w_1 = weight_tile[2u][row_2 + 8u];
                 let v_0 = v_tile[2u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_2];
-                let w_1 = weight_tile[3u][row_2 + 8u];
                 let v_0 = v_tile[3u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_2 ^ 1u];
-                let w_1 = weight_tile[4u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_2 ^ 1u];
-                let w_1 = weight_tile[5u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_2 ^ 1u];
-                let w_1 = weight_tile[6u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_2 ^ 1u];
-                let w_1 = weight_tile[7u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_2 ^ 2u];
-                let w_1 = weight_tile[8u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_2 ^ 2u];
-                let w_1 = weight_tile[9u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_2 ^ 2u];
-                let w_1 = weight_tile[10u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_2 ^ 2u];
-                let w_1 = weight_tile[11u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_2 ^ 3u];
-                let w_1 = weight_tile[12u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_2 ^ 3u];
-                let w_1 = weight_tile[13u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_2 ^ 3u];
-                let w_1 = weight_tile[14u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_2 ^ 3u];
-                let w_1 = weight_tile[15u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             workgroupBarrier();
         }
-        for (var turn_ = 2u; turn_ < 4u && first_key + turn_ * 16u < end; turn_ += 1u) {
+        for (var turn_ = 4u; turn_ < 8u && first_key + turn_ * 16u < end; turn_ += 1u) {
             let key_ = first_key + turn_ * 16u;
-            if ((column_2 >> 2u) == turn_ - 2u) {
+            if ((column_2 >> 2u) == turn_ - 4u) {
                 weight_tile[(column_2 & 3u) * 4u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.x, score_1_1.x, score_2_1.x, score_3_1.x);
-                weight_tile[(column_2 & 3u) * 4u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.x, score_5_1.x, score_6_1.x, score_7_1.x);
                 weight_tile[(column_2 & 3u) * 4u + 1u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.y, score_1_1.y, score_2_1.y, score_3_1.y);
-                weight_tile[(column_2 & 3u) * 4u + 1u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.y, score_5_1.y, score_6_1.y, score_7_1.y);
                 weight_tile[(column_2 & 3u) * 4u + 2u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.z, score_1_1.z, score_2_1.z, score_3_1.z);
-                weight_tile[(column_2 & 3u) * 4u + 2u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.z, score_5_1.z, score_6_1.z, score_7_1.z);
                 weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.w, score_1_1.w, score_2_1.w, score_3_1.w);
-                weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.w, score_5_1.w, score_6_1.w, score_7_1.w);
             }
             if (key_ + 16u > end) {
                 let left_ = end - key_;
@@ -873,218 +599,137 @@ fn main(
             v_load_1 = v[((min(next_key_ + v_j_1, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + v_c_1) >> 2u];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_2];
-                let w_1 = weight_tile[0u][row_2 + 8u];
                 let v_0 = v_tile[0u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_2];
-                let w_1 = weight_tile[1u][row_2 + 8u];
                 let v_0 = v_tile[1u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_2];
-                let w_1 = weight_tile[2u][row_2 + 8u];
                 let v_0 = v_tile[2u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_2];
-                let w_1 = weight_tile[3u][row_2 + 8u];
                 let v_0 = v_tile[3u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_2 ^ 1u];
-                let w_1 = weight_tile[4u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_2 ^ 1u];
-                let w_1 = weight_tile[5u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_2 ^ 1u];
-                let w_1 = weight_tile[6u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_2 ^ 1u];
-                let w_1 = weight_tile[7u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_2 ^ 2u];
-                let w_1 = weight_tile[8u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_2 ^ 2u];
-                let w_1 = weight_tile[9u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_2 ^ 2u];
-                let w_1 = weight_tile[10u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_2 ^ 2u];
-                let w_1 = weight_tile[11u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_2 ^ 3u];
-                let w_1 = weight_tile[12u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_2 ^ 3u];
-                let w_1 = weight_tile[13u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_2 ^ 3u];
-                let w_1 = weight_tile[14u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_2 ^ 3u];
-                let w_1 = weight_tile[15u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             workgroupBarrier();
         }
     }
 
     weight_tile[column_2][row_2 ^ (column_2 & 7u)] = total_0;
-    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = total_1;
     workgroupBarrier();
     var whole_0 = weight_tile[0u][row_2];
     whole_0 += weight_tile[1u][row_2 ^ 1u];
@@ -1094,24 +739,20 @@ fn main(
     whole_0 += weight_tile[5u][row_2 ^ 5u];
     whole_0 += weight_tile[6u][row_2 ^ 6u];
     whole_0 += weight_tile[7u][row_2 ^ 7u];
-    var whole_1 = weight_tile[0u][row_2 + 8u];
-    whole_1 += weight_tile[1u][(row_2 ^ 1u) + 8u];
-    whole_1 += weight_tile[2u][(row_2 ^ 2u) + 8u];
-    whole_1 += weight_tile[3u][(row_2 ^ 3u) + 8u];
-    whole_1 += weight_tile[4u][(row_2 ^ 4u) + 8u];
-    whole_1 += weight_tile[5u][(row_2 ^ 5u) + 8u];
-    whole_1 += weight_tile[6u][(row_2 ^ 6u) + 8u];
-    whole_1 += weight_tile[7u][(row_2 ^ 7u) + 8u];
+    whole_0 += weight_tile[8u][row_2];
+    whole_0 += weight_tile[9u][row_2 ^ 1u];
+    whole_0 += weight_tile[10u][row_2 ^ 2u];
+    whole_0 += weight_tile[11u][row_2 ^ 3u];
+    whole_0 += weight_tile[12u][row_2 ^ 4u];
+    whole_0 += weight_tile[13u][row_2 ^ 5u];
+    whole_0 += weight_tile[14u][row_2 ^ 6u];
+    whole_0 += weight_tile[15u][row_2 ^ 7u];
     workgroupBarrier();
 
     finish(tile_row + row_2 * 4u, g, tile_column + column_2 * 4u, top_0.x, whole_0.x, acc_0);
     finish(tile_row + (row_2 * 4u + 1u), g, tile_column + column_2 * 4u, top_0.y, whole_0.y, acc_1);
     finish(tile_row + (row_2 * 4u + 2u), g, tile_column + column_2 * 4u, top_0.z, whole_0.z, acc_2);
     finish(tile_row + (row_2 * 4u + 3u), g, tile_column + column_2 * 4u, top_0.w, whole_0.w, acc_3);
-    finish(tile_row + (row_2 * 4u + 32u), g, tile_column + column_2 * 4u, top_1.x, whole_1.x, acc_4);
-    finish(tile_row + (row_2 * 4u + 33u), g, tile_column + column_2 * 4u, top_1.y, whole_1.y, acc_5);
-    finish(tile_row + (row_2 * 4u + 34u), g, tile_column + column_2 * 4u, top_1.z, whole_1.z, acc_6);
-    finish(tile_row + (row_2 * 4u + 35u), g, tile_column + column_2 * 4u, top_1.w, whole_1.w, acc_7);
 }
 
 @group(0) @binding(1) var<storage, read> q_edge: array<f32>;
@@ -1145,63 +786,45 @@ fn finish_edge(i: u32, g: u32, c: u32, row_top: f32, row_total: f32, weighted: f
     y_edge[(i * u.h + g) * u.e + c] = select(weighted / row_total, 0.0, row_total * bitcast<f32>((32u - countLeadingZeros(max(u.t, 1u) - 1u) + 127u) << 23u) == 0.0);
 }
 
-// One workgroup per 64 rows and 32 columns, 64 keys at a time.
-@compute @workgroup_size(64)
+// One workgroup per 32 rows and 64 columns, 128 keys at a time.
+@compute @workgroup_size(128)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.s + 63u) >> 6u;
-    let tile_columns = (u.e + 31u) >> 5u;
+    let tile_rows = (u.s + 31u) >> 5u;
+    let tile_columns = (u.e + 63u) >> 6u;
     let tile_heads = u.h;
     if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let g = group / tile_columns % tile_heads;
-    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 64u;
-    let tile_column = group % tile_columns * 32u;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
+    let tile_column = group % tile_columns * 64u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.s) - 1u);
     let end = u32(max(min(all_keys - 1i, max(first_row + i32(u32(at[0u])), last_row + i32(u32(at[0u])))) + 1i, 0i));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
-    let column_2 = lane & 7u;
-    let row_2 = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
-    let q_unit_0 = lane;
-    let q_at_0 = q_unit_0 >> 4u;
-    let q_p_0 = q_unit_0 & 15u;
-    let q_i_0 = tile_row + q_at_0 * 4u;
-    let q_from_0 = (q_i_0 * u.h + g) * u.d + q_p_0;
-    let q_unit_1 = lane + 64u;
-    let q_at_1 = q_unit_1 >> 4u;
-    let q_p_1 = q_unit_1 & 15u;
-    let q_i_1 = tile_row + q_at_1 * 4u;
-    let q_from_1 = (q_i_1 * u.h + g) * u.d + q_p_1;
-    let q_unit_2 = lane + 128u;
-    let q_at_2 = q_unit_2 >> 4u;
-    let q_p_2 = q_unit_2 & 15u;
-    let q_i_2 = tile_row + q_at_2 * 4u;
-    let q_from_2 = (q_i_2 * u.h + g) * u.d + q_p_2;
-    let q_unit_3 = lane + 192u;
-    let q_at_3 = q_unit_3 >> 4u;
-    let q_p_3 = q_unit_3 & 15u;
-    let q_i_3 = tile_row + q_at_3 * 4u;
-    let q_from_3 = (q_i_3 * u.h + g) * u.d + q_p_3;
+    let column_2 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_2 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    let q_unit = lane;
+    let q_at = q_unit >> 4u;
+    let q_p = q_unit & 15u;
+    let q_i = tile_row + q_at * 4u;
+    let q_from = (q_i * u.h + g) * u.d + q_p;
     let v_unit_0 = lane;
-    let v_at_0 = v_unit_0 & 7u;
-    let v_j_0 = v_unit_0 >> 3u;
+    let v_at_0 = v_unit_0 & 15u;
+    let v_j_0 = v_unit_0 >> 4u;
     let v_c_0 = tile_column + v_at_0 * 4u;
-    let v_unit_1 = lane + 64u;
-    let v_at_1 = v_unit_1 & 7u;
-    let v_j_1 = v_unit_1 >> 3u;
+    let v_unit_1 = lane + 128u;
+    let v_at_1 = v_unit_1 & 15u;
+    let v_j_1 = v_unit_1 >> 4u;
     let v_c_1 = tile_column + v_at_1 * 4u;
-    var q_load_0: vec4f;
-    var q_load_1: vec4f;
-    var q_load_2: vec4f;
-    var q_load_3: vec4f;
+    var q_load: vec4f;
     var v_load_0: vec4f;
     var v_load_1: vec4f;
 
@@ -1209,29 +832,23 @@ fn edge(
     var acc_1: vec4f;
     var acc_2: vec4f;
     var acc_3: vec4f;
-    var acc_4: vec4f;
-    var acc_5: vec4f;
-    var acc_6: vec4f;
-    var acc_7: vec4f;
     var top_0 = vec4f(-3.4028234663852886e+38);
     var total_0: vec4f;
-    var top_1 = vec4f(-3.4028234663852886e+38);
-    var total_1: vec4f;
 
-    for (var first_key = 0u; first_key < end; first_key += 64u) {
+    for (var first_key = 0u; first_key < end; first_key += 128u) {
         let k_unit_0 = lane;
         let k_at_0 = k_unit_0 >> 4u;
         let k_p_0 = k_unit_0 & 15u;
         let k_j_0 = first_key + k_at_0 * 4u;
-        let k_unit_1 = lane + 64u;
+        let k_unit_1 = lane + 128u;
         let k_at_1 = k_unit_1 >> 4u;
         let k_p_1 = k_unit_1 & 15u;
         let k_j_1 = first_key + k_at_1 * 4u;
-        let k_unit_2 = lane + 128u;
+        let k_unit_2 = lane + 256u;
         let k_at_2 = k_unit_2 >> 4u;
         let k_p_2 = k_unit_2 & 15u;
         let k_j_2 = first_key + k_at_2 * 4u;
-        let k_unit_3 = lane + 192u;
+        let k_unit_3 = lane + 384u;
         let k_at_3 = k_unit_3 >> 4u;
         let k_p_3 = k_unit_3 & 15u;
         let k_j_3 = first_key + k_at_3 * 4u;
@@ -1247,19 +864,8 @@ fn edge(
         var score_2_1 = vec4f(0.0);
         var score_3_0 = vec4f(0.0);
         var score_3_1 = vec4f(0.0);
-        var score_4_0 = vec4f(0.0);
-        var score_4_1 = vec4f(0.0);
-        var score_5_0 = vec4f(0.0);
-        var score_5_1 = vec4f(0.0);
-        var score_6_0 = vec4f(0.0);
-        var score_6_1 = vec4f(0.0);
-        var score_7_0 = vec4f(0.0);
-        var score_7_1 = vec4f(0.0);
         if (u.d > 0u) {
-            q_load_0 = q_vector(q_from_0);
-            q_load_1 = q_vector(q_from_1);
-            q_load_2 = q_vector(q_from_2);
-            q_load_3 = q_vector(q_from_3);
+            q_load = q_vector(q_from);
             k_load_0 = k_vector(g, k_j_0, k_p_0);
             k_load_1 = k_vector(g, k_j_1, k_p_1);
             k_load_2 = k_vector(g, k_j_2, k_p_2);
@@ -1268,36 +874,26 @@ fn edge(
         for (var first = 0u; first < u.d; first += 16u) {
             if (first + 16u > u.d) {
                 let left = u.d - first;
-                q_load_0 = select(vec4f(0.0), q_load_0, q_p_0 < left);
-                q_load_1 = select(vec4f(0.0), q_load_1, q_p_1 < left);
-                q_load_2 = select(vec4f(0.0), q_load_2, q_p_2 < left);
-                q_load_3 = select(vec4f(0.0), q_load_3, q_p_3 < left);
+                q_load = select(vec4f(0.0), q_load, q_p < left);
                 k_load_0 = select(vec4f(0.0), k_load_0, k_p_0 < left);
                 k_load_1 = select(vec4f(0.0), k_load_1, k_p_1 < left);
                 k_load_2 = select(vec4f(0.0), k_load_2, k_p_2 < left);
                 k_load_3 = select(vec4f(0.0), k_load_3, k_p_3 < left);
             }
-            q_tile[q_p_0][q_at_0 >> 3u][(q_at_0 & 7u) ^ (q_p_0 & 7u)] = q_load_0;
-            q_tile[q_p_1][q_at_1 >> 3u][(q_at_1 & 7u) ^ (q_p_1 & 7u)] = q_load_1;
-            q_tile[q_p_2][q_at_2 >> 3u][(q_at_2 & 7u) ^ (q_p_2 & 7u)] = q_load_2;
-            q_tile[q_p_3][q_at_3 >> 3u][(q_at_3 & 7u) ^ (q_p_3 & 7u)] = q_load_3;
-            k_tile[k_p_0][k_at_0 >> 3u][(k_at_0 & 7u) ^ (k_p_0 & 7u)] = k_load_0;
-            k_tile[k_p_1][k_at_1 >> 3u][(k_at_1 & 7u) ^ (k_p_1 & 7u)] = k_load_1;
-            k_tile[k_p_2][k_at_2 >> 3u][(k_at_2 & 7u) ^ (k_p_2 & 7u)] = k_load_2;
-            k_tile[k_p_3][k_at_3 >> 3u][(k_at_3 & 7u) ^ (k_p_3 & 7u)] = k_load_3;
+            q_tile[q_p][q_at >> 3u][(q_at & 7u) ^ (q_p & 7u)] = q_load;
+            k_tile[k_p_0][k_at_0 >> 4u][(k_at_0 & 15u) ^ (k_p_0 & 7u)] = k_load_0;
+            k_tile[k_p_1][k_at_1 >> 4u][(k_at_1 & 15u) ^ (k_p_1 & 7u)] = k_load_1;
+            k_tile[k_p_2][k_at_2 >> 4u][(k_at_2 & 15u) ^ (k_p_2 & 7u)] = k_load_2;
+            k_tile[k_p_3][k_at_3 >> 4u][(k_at_3 & 15u) ^ (k_p_3 & 7u)] = k_load_3;
             workgroupBarrier();
             let following = first + 16u;
-            q_load_0 = q_vector(q_from_0 + following);
-            q_load_1 = q_vector(q_from_1 + following);
-            q_load_2 = q_vector(q_from_2 + following);
-            q_load_3 = q_vector(q_from_3 + following);
+            q_load = q_vector(q_from + following);
             k_load_0 = k_vector(g, k_j_0, following + k_p_0);
             k_load_1 = k_vector(g, k_j_1, following + k_p_1);
             k_load_2 = k_vector(g, k_j_2, following + k_p_2);
             k_load_3 = k_vector(g, k_j_3, following + k_p_3);
             {  // p = 0
                 let q_0 = q_tile[0u][0u][row_2];
-                let q_1 = q_tile[0u][1u][row_2];
                 let k_0 = k_tile[0u][0u][column_2];
                 let k_1 = k_tile[0u][1u][column_2];
                 score_0_0 += q_0.x * k_0;
@@ -1308,18 +904,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 1
                 let q_0 = q_tile[1u][0u][row_2 ^ 1u];
-                let q_1 = q_tile[1u][1u][row_2 ^ 1u];
                 let k_0 = k_tile[1u][0u][column_2 ^ 1u];
                 let k_1 = k_tile[1u][1u][column_2 ^ 1u];
                 score_0_0 += q_0.x * k_0;
@@ -1330,18 +917,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 2
                 let q_0 = q_tile[2u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[2u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[2u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[2u][1u][column_2 ^ 2u];
                 score_0_0 += q_0.x * k_0;
@@ -1352,18 +930,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 3
                 let q_0 = q_tile[3u][0u][row_2 ^ 3u];
-                let q_1 = q_tile[3u][1u][row_2 ^ 3u];
                 let k_0 = k_tile[3u][0u][column_2 ^ 3u];
                 let k_1 = k_tile[3u][1u][column_2 ^ 3u];
                 score_0_0 += q_0.x * k_0;
@@ -1374,18 +943,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 4
                 let q_0 = q_tile[4u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[4u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[4u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[4u][1u][column_2 ^ 4u];
                 score_0_0 += q_0.x * k_0;
@@ -1396,18 +956,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 5
                 let q_0 = q_tile[5u][0u][row_2 ^ 5u];
-                let q_1 = q_tile[5u][1u][row_2 ^ 5u];
                 let k_0 = k_tile[5u][0u][column_2 ^ 5u];
                 let k_1 = k_tile[5u][1u][column_2 ^ 5u];
                 score_0_0 += q_0.x * k_0;
@@ -1418,18 +969,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 6
                 let q_0 = q_tile[6u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[6u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[6u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[6u][1u][column_2 ^ 6u];
                 score_0_0 += q_0.x * k_0;
@@ -1440,18 +982,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 7
                 let q_0 = q_tile[7u][0u][row_2 ^ 7u];
-                let q_1 = q_tile[7u][1u][row_2 ^ 7u];
                 let k_0 = k_tile[7u][0u][column_2 ^ 7u];
                 let k_1 = k_tile[7u][1u][column_2 ^ 7u];
                 score_0_0 += q_0.x * k_0;
@@ -1462,18 +995,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 8
                 let q_0 = q_tile[8u][0u][row_2];
-                let q_1 = q_tile[8u][1u][row_2];
                 let k_0 = k_tile[8u][0u][column_2];
                 let k_1 = k_tile[8u][1u][column_2];
                 score_0_0 += q_0.x * k_0;
@@ -1484,18 +1008,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 9
                 let q_0 = q_tile[9u][0u][row_2 ^ 1u];
-                let q_1 = q_tile[9u][1u][row_2 ^ 1u];
                 let k_0 = k_tile[9u][0u][column_2 ^ 1u];
                 let k_1 = k_tile[9u][1u][column_2 ^ 1u];
                 score_0_0 += q_0.x * k_0;
@@ -1506,18 +1021,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 10
                 let q_0 = q_tile[10u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[10u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[10u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[10u][1u][column_2 ^ 2u];
                 score_0_0 += q_0.x * k_0;
@@ -1528,18 +1034,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 11
                 let q_0 = q_tile[11u][0u][row_2 ^ 3u];
-                let q_1 = q_tile[11u][1u][row_2 ^ 3u];
                 let k_0 = k_tile[11u][0u][column_2 ^ 3u];
                 let k_1 = k_tile[11u][1u][column_2 ^ 3u];
                 score_0_0 += q_0.x * k_0;
@@ -1550,18 +1047,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 12
                 let q_0 = q_tile[12u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[12u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[12u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[12u][1u][column_2 ^ 4u];
                 score_0_0 += q_0.x * k_0;
@@ -1572,18 +1060,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 13
                 let q_0 = q_tile[13u][0u][row_2 ^ 5u];
-                let q_1 = q_tile[13u][1u][row_2 ^ 5u];
                 let k_0 = k_tile[13u][0u][column_2 ^ 5u];
                 let k_1 = k_tile[13u][1u][column_2 ^ 5u];
                 score_0_0 += q_0.x * k_0;
@@ -1594,18 +1073,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 14
                 let q_0 = q_tile[14u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_2 ^ 6u];
                 score_0_0 += q_0.x * k_0;
@@ -1616,18 +1086,9 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             {  // p = 15
                 let q_0 = q_tile[15u][0u][row_2 ^ 7u];
-                let q_1 = q_tile[15u][1u][row_2 ^ 7u];
                 let k_0 = k_tile[15u][0u][column_2 ^ 7u];
                 let k_1 = k_tile[15u][1u][column_2 ^ 7u];
                 score_0_0 += q_0.x * k_0;
@@ -1638,14 +1099,6 @@ fn edge(
                 score_2_1 += q_0.z * k_1;
                 score_3_1 += q_0.w * k_1;
                 score_3_0 += q_0.w * k_0;
-                score_4_0 += q_1.x * k_0;
-                score_4_1 += q_1.x * k_1;
-                score_5_1 += q_1.y * k_1;
-                score_5_0 += q_1.y * k_0;
-                score_6_0 += q_1.z * k_0;
-                score_6_1 += q_1.z * k_1;
-                score_7_1 += q_1.w * k_1;
-                score_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -1653,24 +1106,16 @@ fn edge(
         v_load_0 = v_vector(g, first_key + v_j_0, v_c_0);
         v_load_1 = v_vector(g, first_key + v_j_1, v_c_1);
         score_0_0 = score(g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0_0);
-        score_0_1 = score(g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 32u), score_0_1);
+        score_0_1 = score(g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 64u), score_0_1);
         score_1_0 = score(g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1_0);
-        score_1_1 = score(g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 32u), score_1_1);
+        score_1_1 = score(g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 64u), score_1_1);
         score_2_0 = score(g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2_0);
-        score_2_1 = score(g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 32u), score_2_1);
+        score_2_1 = score(g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 64u), score_2_1);
         score_3_0 = score(g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3_0);
-        score_3_1 = score(g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 32u), score_3_1);
-        score_4_0 = score(g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, score_4_0);
-        score_4_1 = score(g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 32u), score_4_1);
-        score_5_0 = score(g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5_0);
-        score_5_1 = score(g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 32u), score_5_1);
-        score_6_0 = score(g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6_0);
-        score_6_1 = score(g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 32u), score_6_1);
-        score_7_0 = score(g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7_0);
-        score_7_1 = score(g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 32u), score_7_1);
-        if (first_key + 64u > u.t) {
+        score_3_1 = score(g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), score_3_1);
+        if (first_key + 128u > u.t) {
             let is_key_0 = vec4u(first_key + column_2 * 4u) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
-            let is_key_1 = vec4u(first_key + (column_2 * 4u + 32u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
+            let is_key_1 = vec4u(first_key + (column_2 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.t);
             score_0_0 = select(vec4f(-infinity()), score_0_0, is_key_0);
             score_0_1 = select(vec4f(-infinity()), score_0_1, is_key_1);
             score_1_0 = select(vec4f(-infinity()), score_1_0, is_key_0);
@@ -1679,20 +1124,10 @@ fn edge(
             score_2_1 = select(vec4f(-infinity()), score_2_1, is_key_1);
             score_3_0 = select(vec4f(-infinity()), score_3_0, is_key_0);
             score_3_1 = select(vec4f(-infinity()), score_3_1, is_key_1);
-            score_4_0 = select(vec4f(-infinity()), score_4_0, is_key_0);
-            score_4_1 = select(vec4f(-infinity()), score_4_1, is_key_1);
-            score_5_0 = select(vec4f(-infinity()), score_5_0, is_key_0);
-            score_5_1 = select(vec4f(-infinity()), score_5_1, is_key_1);
-            score_6_0 = select(vec4f(-infinity()), score_6_0, is_key_0);
-            score_6_1 = select(vec4f(-infinity()), score_6_1, is_key_1);
-            score_7_0 = select(vec4f(-infinity()), score_7_0, is_key_0);
-            score_7_1 = select(vec4f(-infinity()), score_7_1, is_key_1);
         }
 
         let own_0 = vec4f(max(max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).x, max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).y), max(max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).x, max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).y), max(max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).x, max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).y), max(max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).x, max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).y));
-        let own_1 = vec4f(max(max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).x, max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).y), max(max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).x, max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).y), max(max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).x, max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).y), max(max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).x, max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).y));
         weight_tile[column_2][row_2 ^ (column_2 & 7u)] = own_0;
-        weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = own_1;
         workgroupBarrier();
         var new_0 = weight_tile[0u][row_2];
         new_0 = max(new_0, weight_tile[1u][row_2 ^ 1u]);
@@ -1702,14 +1137,14 @@ fn edge(
         new_0 = max(new_0, weight_tile[5u][row_2 ^ 5u]);
         new_0 = max(new_0, weight_tile[6u][row_2 ^ 6u]);
         new_0 = max(new_0, weight_tile[7u][row_2 ^ 7u]);
-        var new_1 = weight_tile[0u][row_2 + 8u];
-        new_1 = max(new_1, weight_tile[1u][(row_2 ^ 1u) + 8u]);
-        new_1 = max(new_1, weight_tile[2u][(row_2 ^ 2u) + 8u]);
-        new_1 = max(new_1, weight_tile[3u][(row_2 ^ 3u) + 8u]);
-        new_1 = max(new_1, weight_tile[4u][(row_2 ^ 4u) + 8u]);
-        new_1 = max(new_1, weight_tile[5u][(row_2 ^ 5u) + 8u]);
-        new_1 = max(new_1, weight_tile[6u][(row_2 ^ 6u) + 8u]);
-        new_1 = max(new_1, weight_tile[7u][(row_2 ^ 7u) + 8u]);
+        new_0 = max(new_0, weight_tile[8u][row_2]);
+        new_0 = max(new_0, weight_tile[9u][row_2 ^ 1u]);
+        new_0 = max(new_0, weight_tile[10u][row_2 ^ 2u]);
+        new_0 = max(new_0, weight_tile[11u][row_2 ^ 3u]);
+        new_0 = max(new_0, weight_tile[12u][row_2 ^ 4u]);
+        new_0 = max(new_0, weight_tile[13u][row_2 ^ 5u]);
+        new_0 = max(new_0, weight_tile[14u][row_2 ^ 6u]);
+        new_0 = max(new_0, weight_tile[15u][row_2 ^ 7u]);
         workgroupBarrier();
         new_0 = max(top_0, new_0);
         let scale_0 = exp(top_0 - new_0);
@@ -1727,34 +1162,14 @@ fn edge(
         score_3_1 = exp(score_3_1 - top_0.w) * share;
         acc_3 *= scale_0.w;
         total_0 = total_0 * scale_0 + vec4f(dot(score_0_0 + score_0_1, vec4f(1.0)), dot(score_1_0 + score_1_1, vec4f(1.0)), dot(score_2_0 + score_2_1, vec4f(1.0)), dot(score_3_0 + score_3_1, vec4f(1.0)));
-        new_1 = max(top_1, new_1);
-        let scale_1 = exp(top_1 - new_1);
-        top_1 = new_1;
-        score_4_0 = exp(score_4_0 - top_1.x) * share;
-        score_4_1 = exp(score_4_1 - top_1.x) * share;
-        acc_4 *= scale_1.x;
-        score_5_0 = exp(score_5_0 - top_1.y) * share;
-        score_5_1 = exp(score_5_1 - top_1.y) * share;
-        acc_5 *= scale_1.y;
-        score_6_0 = exp(score_6_0 - top_1.z) * share;
-        score_6_1 = exp(score_6_1 - top_1.z) * share;
-        acc_6 *= scale_1.z;
-        score_7_0 = exp(score_7_0 - top_1.w) * share;
-        score_7_1 = exp(score_7_1 - top_1.w) * share;
-        acc_7 *= scale_1.w;
-        total_1 = total_1 * scale_1 + vec4f(dot(score_4_0 + score_4_1, vec4f(1.0)), dot(score_5_0 + score_5_1, vec4f(1.0)), dot(score_6_0 + score_6_1, vec4f(1.0)), dot(score_7_0 + score_7_1, vec4f(1.0)));
 
-        for (var turn = 0u; turn < 2u && first_key + turn * 16u < end; turn += 1u) {
+        for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
             if ((column_2 >> 2u) == turn) {
                 weight_tile[(column_2 & 3u) * 4u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.x, score_1_0.x, score_2_0.x, score_3_0.x);
-                weight_tile[(column_2 & 3u) * 4u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.x, score_5_0.x, score_6_0.x, score_7_0.x);
                 weight_tile[(column_2 & 3u) * 4u + 1u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.y, score_1_0.y, score_2_0.y, score_3_0.y);
-                weight_tile[(column_2 & 3u) * 4u + 1u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.y, score_5_0.y, score_6_0.y, score_7_0.y);
                 weight_tile[(column_2 & 3u) * 4u + 2u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.z, score_1_0.z, score_2_0.z, score_3_0.z);
-                weight_tile[(column_2 & 3u) * 4u + 2u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.z, score_5_0.z, score_6_0.z, score_7_0.z);
                 weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.w, score_1_0.w, score_2_0.w, score_3_0.w);
-                weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.w, score_5_0.w, score_6_0.w, score_7_0.w);
             }
             if (key + 16u > end) {
                 let left_ = end - key;
@@ -1769,225 +1184,141 @@ fn edge(
             v_load_1 = v_vector(g, next_key + v_j_1, v_c_1);
             {  // j = 0
                 let w_0 = weight_tile[0u][row_2];
-                let w_1 = weight_tile[0u][row_2 + 8u];
                 let v_0 = v_tile[0u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_2];
-                let w_1 = weight_tile[1u][row_2 + 8u];
                 let v_0 = v_tile[1u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_2];
-                let w_1 = weight_tile[2u][row_2 + 8u];
                 let v_0 = v_tile[2u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_2];
-                let w_1 = weight_tile[3u][row_2 + 8u];
                 let v_0 = v_tile[3u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_2 ^ 1u];
-                let w_1 = weight_tile[4u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_2 ^ 1u];
-                let w_1 = weight_tile[5u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_2 ^ 1u];
-                let w_1 = weight_tile[6u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_2 ^ 1u];
-                let w_1 = weight_tile[7u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_2 ^ 2u];
-                let w_1 = weight_tile[8u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_2 ^ 2u];
-                let w_1 = weight_tile[9u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_2 ^ 2u];
-                let w_1 = weight_tile[10u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_2 ^ 2u];
-                let w_1 = weight_tile[11u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_2 ^ 3u];
-                let w_1 = weight_tile[12u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_2 ^ 3u];
-                let w_1 = weight_tile[13u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_2 ^ 3u];
-                let w_1 = weight_tile[14u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_2 ^ 3u];
-                let w_1 = weight_tile[15u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             workgroupBarrier();
         }
-        for (var turn_ = 2u; turn_ < 4u && first_key + turn_ * 16u < end; turn_ += 1u) {
+        for (var turn_ = 4u; turn_ < 8u && first_key + turn_ * 16u < end; turn_ += 1u) {
             let key_ = first_key + turn_ * 16u;
-            if ((column_2 >> 2u) == turn_ - 2u) {
+            if ((column_2 >> 2u) == turn_ - 4u) {
                 weight_tile[(column_2 & 3u) * 4u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.x, score_1_1.x, score_2_1.x, score_3_1.x);
-                weight_tile[(column_2 & 3u) * 4u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.x, score_5_1.x, score_6_1.x, score_7_1.x);
                 weight_tile[(column_2 & 3u) * 4u + 1u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.y, score_1_1.y, score_2_1.y, score_3_1.y);
-                weight_tile[(column_2 & 3u) * 4u + 1u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.y, score_5_1.y, score_6_1.y, score_7_1.y);
                 weight_tile[(column_2 & 3u) * 4u + 2u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.z, score_1_1.z, score_2_1.z, score_3_1.z);
-                weight_tile[(column_2 & 3u) * 4u + 2u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.z, score_5_1.z, score_6_1.z, score_7_1.z);
                 weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.w, score_1_1.w, score_2_1.w, score_3_1.w);
-                weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.w, score_5_1.w, score_6_1.w, score_7_1.w);
             }
             if (key_ + 16u > end) {
                 let left_2 = end - key_;
@@ -2002,218 +1333,137 @@ fn edge(
             v_load_1 = v_vector(g, next_key_ + v_j_1, v_c_1);
             {  // j = 0
                 let w_0 = weight_tile[0u][row_2];
-                let w_1 = weight_tile[0u][row_2 + 8u];
                 let v_0 = v_tile[0u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_2];
-                let w_1 = weight_tile[1u][row_2 + 8u];
                 let v_0 = v_tile[1u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_2];
-                let w_1 = weight_tile[2u][row_2 + 8u];
                 let v_0 = v_tile[2u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_2];
-                let w_1 = weight_tile[3u][row_2 + 8u];
                 let v_0 = v_tile[3u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_2 ^ 1u];
-                let w_1 = weight_tile[4u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_2 ^ 1u];
-                let w_1 = weight_tile[5u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_2 ^ 1u];
-                let w_1 = weight_tile[6u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_2 ^ 1u];
-                let w_1 = weight_tile[7u][(row_2 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_2 ^ 2u];
-                let w_1 = weight_tile[8u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_2 ^ 2u];
-                let w_1 = weight_tile[9u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_2 ^ 2u];
-                let w_1 = weight_tile[10u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_2 ^ 2u];
-                let w_1 = weight_tile[11u][(row_2 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_2 ^ 3u];
-                let w_1 = weight_tile[12u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_2 ^ 3u];
-                let w_1 = weight_tile[13u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_2 ^ 3u];
-                let w_1 = weight_tile[14u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_2 ^ 3u];
-                let w_1 = weight_tile[15u][(row_2 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_2];
                 acc_0 += w_0.x * v_0;
                 acc_1 += w_0.y * v_0;
                 acc_2 += w_0.z * v_0;
                 acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
             }
             workgroupBarrier();
         }
     }
 
     weight_tile[column_2][row_2 ^ (column_2 & 7u)] = total_0;
-    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = total_1;
     workgroupBarrier();
     var whole_0 = weight_tile[0u][row_2];
     whole_0 += weight_tile[1u][row_2 ^ 1u];
@@ -2223,14 +1473,14 @@ fn edge(
     whole_0 += weight_tile[5u][row_2 ^ 5u];
     whole_0 += weight_tile[6u][row_2 ^ 6u];
     whole_0 += weight_tile[7u][row_2 ^ 7u];
-    var whole_1 = weight_tile[0u][row_2 + 8u];
-    whole_1 += weight_tile[1u][(row_2 ^ 1u) + 8u];
-    whole_1 += weight_tile[2u][(row_2 ^ 2u) + 8u];
-    whole_1 += weight_tile[3u][(row_2 ^ 3u) + 8u];
-    whole_1 += weight_tile[4u][(row_2 ^ 4u) + 8u];
-    whole_1 += weight_tile[5u][(row_2 ^ 5u) + 8u];
-    whole_1 += weight_tile[6u][(row_2 ^ 6u) + 8u];
-    whole_1 += weight_tile[7u][(row_2 ^ 7u) + 8u];
+    whole_0 += weight_tile[8u][row_2];
+    whole_0 += weight_tile[9u][row_2 ^ 1u];
+    whole_0 += weight_tile[10u][row_2 ^ 2u];
+    whole_0 += weight_tile[11u][row_2 ^ 3u];
+    whole_0 += weight_tile[12u][row_2 ^ 4u];
+    whole_0 += weight_tile[13u][row_2 ^ 5u];
+    whole_0 += weight_tile[14u][row_2 ^ 6u];
+    whole_0 += weight_tile[15u][row_2 ^ 7u];
     workgroupBarrier();
 
     finish_edge(tile_row + row_2 * 4u, g, tile_column + column_2 * 4u, top_0.x, whole_0.x, acc_0.x);
@@ -2249,20 +1499,4 @@ fn edge(
     finish_edge(tile_row + (row_2 * 4u + 3u), g, tile_column + (column_2 * 4u + 1u), top_0.w, whole_0.w, acc_3.y);
     finish_edge(tile_row + (row_2 * 4u + 3u), g, tile_column + (column_2 * 4u + 2u), top_0.w, whole_0.w, acc_3.z);
     finish_edge(tile_row + (row_2 * 4u + 3u), g, tile_column + (column_2 * 4u + 3u), top_0.w, whole_0.w, acc_3.w);
-    finish_edge(tile_row + (row_2 * 4u + 32u), g, tile_column + column_2 * 4u, top_1.x, whole_1.x, acc_4.x);
-    finish_edge(tile_row + (row_2 * 4u + 32u), g, tile_column + (column_2 * 4u + 1u), top_1.x, whole_1.x, acc_4.y);
-    finish_edge(tile_row + (row_2 * 4u + 32u), g, tile_column + (column_2 * 4u + 2u), top_1.x, whole_1.x, acc_4.z);
-    finish_edge(tile_row + (row_2 * 4u + 32u), g, tile_column + (column_2 * 4u + 3u), top_1.x, whole_1.x, acc_4.w);
-    finish_edge(tile_row + (row_2 * 4u + 33u), g, tile_column + column_2 * 4u, top_1.y, whole_1.y, acc_5.x);
-    finish_edge(tile_row + (row_2 * 4u + 33u), g, tile_column + (column_2 * 4u + 1u), top_1.y, whole_1.y, acc_5.y);
-    finish_edge(tile_row + (row_2 * 4u + 33u), g, tile_column + (column_2 * 4u + 2u), top_1.y, whole_1.y, acc_5.z);
-    finish_edge(tile_row + (row_2 * 4u + 33u), g, tile_column + (column_2 * 4u + 3u), top_1.y, whole_1.y, acc_5.w);
-    finish_edge(tile_row + (row_2 * 4u + 34u), g, tile_column + column_2 * 4u, top_1.z, whole_1.z, acc_6.x);
-    finish_edge(tile_row + (row_2 * 4u + 34u), g, tile_column + (column_2 * 4u + 1u), top_1.z, whole_1.z, acc_6.y);
-    finish_edge(tile_row + (row_2 * 4u + 34u), g, tile_column + (column_2 * 4u + 2u), top_1.z, whole_1.z, acc_6.z);
-    finish_edge(tile_row + (row_2 * 4u + 34u), g, tile_column + (column_2 * 4u + 3u), top_1.z, whole_1.z, acc_6.w);
-    finish_edge(tile_row + (row_2 * 4u + 35u), g, tile_column + column_2 * 4u, top_1.w, whole_1.w, acc_7.x);
-    finish_edge(tile_row + (row_2 * 4u + 35u), g, tile_column + (column_2 * 4u + 1u), top_1.w, whole_1.w, acc_7.y);
-    finish_edge(tile_row + (row_2 * 4u + 35u), g, tile_column + (column_2 * 4u + 2u), top_1.w, whole_1.w, acc_7.z);
-    finish_edge(tile_row + (row_2 * 4u + 35u), g, tile_column + (column_2 * 4u + 3u), top_1.w, whole_1.w, acc_7.w);
 }
