@@ -140,7 +140,11 @@ _SKINNY: Final = tuple(
 )
 _FEW: Final = tuple((m, n, n) for n in (4096, 16384) for m in (1, 4, 16, 64))
 _SMALL: Final = ((256, 256, 256), (512, 512, 512), (255, 257, 253), (4, 1024, 1024))
-_HEADS: Final = ((4, 16, 2048, 64, 2048, 64), (1, 32, 4096, 128, 4096, 128))
+_HEADS: Final = (
+    (4, 16, 2048, 64, 2048, 64),
+    (1, 32, 4096, 128, 4096, 128),
+    (8, 12, 197, 64, 197, 64),  # of a vision transformer, with 14 x 14 patches
+)
 _SMALL_HEADS: Final = ((1, 4, 256, 64, 256, 64),)
 _DECODED: Final = ((1, 32, 1, 128, 8, 4096, 128),)
 _SMALL_DECODED: Final = ((1, 8, 1, 64, 2, 512, 64),)

@@ -164,7 +164,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a tile that is not cut at the edge",
-        "kerngen.schedule.gemm.operand:_Unit.clear",
+        "kerngen.schedule.gemm.unit:Unit.clear",
         "kept = self._over < count",
         "kept = self._over < count + 1",
     ),

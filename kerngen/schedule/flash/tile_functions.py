@@ -183,7 +183,7 @@ class TileFunctions:
         return self._run.first + tile.tile_columns(vector)[0]
 
     def _loaded(self, load: ir.Load, tile: RegisterTile) -> list[t.Ident]:
-        """Return variables with what a read has for each four keys of an invocation."""
+        """Return variables with the elements of a read, for each four keys of an invocation."""
         if load not in self._of_keys:
             name = load.tensor.name
             self._of_keys[load] = [
@@ -195,7 +195,7 @@ class TileFunctions:
         return self._of_keys[load]
 
     def _four(self, load: ir.Load, first: t.Expr) -> t.Expr:
-        """Return what a read has for four neighbouring keys; past the last one anything."""
+        """Return the elements of a read for four neighbouring keys; any, past the last one."""
         run, s, index = self._run, self._run.builder, self._run.key_index
         if run.whole_keys and is_contiguous(load, index):
             at = {**run.at, index: self._nearest(first, index, LANES)}
