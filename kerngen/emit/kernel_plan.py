@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final, final
 
 from kerngen.check.items.gradients import kept_name
@@ -205,14 +206,10 @@ def _sequence(choices: Iterable[StageChoice], maker: SizeMaker) -> tree.Sequence
 
 def _merged(cases: Iterable[tree.Case]) -> tuple[tree.Case, ...]:
     """Return cases; neighbours that differ in their condition alone are one, by `or`."""
-    merged: list[tree.Case] = []
-    for case in cases:
-        before = merged[-1] if merged else None
-        if before and replace(before, when=case.when) == case:
-            merged[-1] = replace(before, when=any_of(before.when, case.when))
-        else:
-            merged.append(case)
-    return tuple(merged)
+    runs = groupby(cases, lambda case: replace(case, when=ALWAYS))
+    return tuple(
+        replace(case, when=any_of(*(each.when for each in run))) for case, run in runs
+    )
 
 
 def _cases(choice: StageChoice, maker: SizeMaker) -> Iterator[tree.Case]:

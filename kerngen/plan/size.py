@@ -432,6 +432,8 @@ def all_follow(parts: frozenset[Guard], given: frozenset[Guard]) -> bool:
     """
     # Loops without generators, as each schedule of a kernel is compared with those before it.
     for part in parts - given:
+        if not _may_follow(part):
+            return False
         for one in given:
             if _implies(one, part):
                 break
@@ -477,6 +479,13 @@ def _excludes(first: Guard, second: Guard) -> bool:
             return a == c and b == d
         case _:
             return False
+
+
+def _may_follow(guard: Guard) -> bool:
+    """Whether `_implies` knows conditions from which one of this form follows."""
+    if not isinstance(guard, Compare):
+        return False
+    return guard.op == "<=" or (guard.op == "==" and guard.right == ZERO)
 
 
 def _implies(first: Guard, second: Guard) -> bool:

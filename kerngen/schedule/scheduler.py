@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
+from itertools import accumulate, chain, count
 from typing import TypeAlias, final
 
 from kerngen.ir.sizes import Condition
@@ -143,8 +143,12 @@ class Scheduler:
         self, options: tuple[_Option, ...], join: int
     ) -> tuple[tuple[_Option, ...], tuple[_Option, ...]]:
         """Set the last options apart, if at least two of them meet before all options do."""
+        meets = [self._meets(option.after) for option in options]
+        # For each option, the stages at which it and those after it meet.
+        common = list[frozenset[int]](accumulate(reversed(meets), lambda x, y: x & y))
+        common.reverse()
         for at in range(1, len(options) - 1):
-            if self._join(options[at:]) < join:
+            if min(common[at]) < join:
                 return options[:at], options[at:]
         return options, ()
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import loads
@@ -31,6 +31,10 @@ from kerngen.shader import tree as t
 
 if TYPE_CHECKING:
     from kerngen.schedule.flash.tile_pass import KeyPass, Rows
+
+
+_STEPS: Final = t.Call("vec4u", tuple(map(t.u32, range(LANES))))
+"""From the first of four neighbours to each: `vec4u(0u, 1u, 2u, 3u)`."""
 
 
 @final
@@ -53,6 +57,7 @@ class TileFunctions:
         """Begin without functions."""
         self._run = run
         self._of_keys: dict[ir.Load, list[t.Ident]] = {}
+        self._keys: dict[int, t.Ident] = {}
         self.loads: list[t.Stmt] = []
 
     # Declarations
@@ -185,30 +190,29 @@ class TileFunctions:
     def _loaded(self, load: ir.Load, tile: RegisterTile) -> list[t.Ident]:
         """Return variables with the elements of a read, for each four keys of an invocation."""
         if load not in self._of_keys:
-            name = load.tensor.name
+            name, let = load.tensor.name, self._run.builder.let
             self._of_keys[load] = [
-                self._run.builder.let(
-                    self.loads, f"{name}_{v}", self._four(load, self._key(tile, v))
-                )
-                for v in range(tile.vectors)
+                let(self.loads, f"{name}_{vector}", self._four(load, tile, vector))
+                for vector in range(tile.vectors)
             ]
         return self._of_keys[load]
 
-    def _four(self, load: ir.Load, first: t.Expr) -> t.Expr:
+    def _four(self, load: ir.Load, tile: RegisterTile, vector: int) -> t.Expr:
         """Return the elements of a read for four neighbouring keys; any, past the last one."""
         run, s, index = self._run, self._run.builder, self._run.key_index
         if run.whole_keys and is_contiguous(load, index):
-            at = {**run.at, index: self._nearest(first, index, LANES)}
+            nearest = self._nearest(self._key(tile, vector), index, LANES)
+            at = {**run.at, index: nearest}
             return Lowerer(s, at, self.loads, vector=index).lower(load).expr
-        elements = tuple(
-            Lowerer(
-                s, {**run.at, index: self._nearest(first + n, index, 1)}, self.loads
-            )
-            .lower(load)
-            .expr
-            for n in range(LANES)
-        )
-        return t.Call(wgsl_type(load.type, LANES), elements)
+        if vector not in self._keys:
+            last = t.Binary("-", s.extent(index.extent), t.ONE)
+            keys = t.call("vec4u", self._key(tile, vector)) + _STEPS
+            keys = t.call("min", keys, t.call("vec4u", last))
+            self._keys[vector] = s.let(self.loads, f"keys_{vector}", keys)
+        places = (t.Member(self._keys[vector], c) for c in COMPONENTS)
+        ats = ({**run.at, index: place} for place in places)
+        elements = (Lowerer(s, at, self.loads).lower(load).expr for at in ats)
+        return t.Call(wgsl_type(load.type, LANES), tuple(elements))
 
     def masked(
         self, tile: RegisterTile, values: Sequence[tuple[Rows, t.Expr]]
@@ -226,10 +230,9 @@ class TileFunctions:
         """
         run, s = self._run, self._run.builder
         count, body = s.extent(run.key_index.extent), list[t.Stmt]()
-        lanes = t.Call("vec4u", tuple(map(t.u32, range(LANES))))
         inside = list[t.Expr]()
         for vector in range(tile.vectors):
-            keys = t.call("vec4u", self._key(tile, vector)) + lanes
+            keys = t.call("vec4u", self._key(tile, vector)) + _STEPS
             is_key = keys < t.call("vec4u", count)
             inside.append(s.let(body, f"is_key_{vector}", is_key))
         for rows, beyond in values:

@@ -2032,9 +2032,10 @@ fn dk_dv(
         v_load_1 = q[min(v_from_1 + first_key * (u.d >> 2u), v_end_1)];
         v_load_2 = q[min(v_from_2 + first_key * (u.d >> 2u), v_end_2)];
         v_load_3 = q[min(v_from_3 + first_key * (u.d >> 2u), v_end_3)];
-        let row_numbers_0 = vec4f(row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
-        let row_numbers_0_ = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
-        let row_numbers_0_2 = vec4f(row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let keys_0 = min(vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u), vec4u(u.s - 1u));
+        let row_numbers_0 = vec4f(row_numbers_5[(n * u.h + g) * u.s + keys_0.x], row_numbers_5[(n * u.h + g) * u.s + keys_0.y], row_numbers_5[(n * u.h + g) * u.s + keys_0.z], row_numbers_5[(n * u.h + g) * u.s + keys_0.w]);
+        let row_numbers_0_ = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.x], row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.y], row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.z], row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.w]);
+        let row_numbers_0_2 = vec4f(row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + keys_0.x], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + keys_0.y], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + keys_0.z], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + keys_0.w]);
         var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_);
         product_0 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
         var weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_, row_numbers_0, row_numbers_0_);
@@ -4725,9 +4726,10 @@ fn dk_dv_edge(
         v_load_1 = v_vector_dk_dv_edge(v_from_1 + first_key * u.d);
         v_load_2 = v_vector_dk_dv_edge(v_from_2 + first_key * u.d);
         v_load_3 = v_vector_dk_dv_edge(v_from_3 + first_key * u.d);
-        let row_numbers_0 = vec4f(row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[(n * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
-        let row_numbers_0_ = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
-        let row_numbers_0_2 = vec4f(row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 1u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 2u, u.s - 1u)], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + min(first_key + column_4 * 4u + 3u, u.s - 1u)]);
+        let keys_0 = min(vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u), vec4u(u.s - 1u));
+        let row_numbers_0 = vec4f(row_numbers_5[(n * u.h + g) * u.s + keys_0.x], row_numbers_5[(n * u.h + g) * u.s + keys_0.y], row_numbers_5[(n * u.h + g) * u.s + keys_0.z], row_numbers_5[(n * u.h + g) * u.s + keys_0.w]);
+        let row_numbers_0_ = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.x], row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.y], row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.z], row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.w]);
+        let row_numbers_0_2 = vec4f(row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + keys_0.x], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + keys_0.y], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + keys_0.z], row_numbers_5[((2u * u.b + n) * u.h + g) * u.s + keys_0.w]);
         var weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_);
         product_0 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_, row_numbers_0, row_numbers_0_, row_numbers_0_2);
         var weight_2_1_0 = weight_2(n, g, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_, row_numbers_0, row_numbers_0_);
