@@ -52,10 +52,12 @@ TILES: Final = (
 """Sizes of `gemm`'s tiles that a search tries: large ones for large products first."""
 
 FLASH_TILES: Final = (
+    (64, 128, 64),
+    (128, 128, 128),
     (64, 64, 64),
     (64, 64, 128),
-    (64, 64, 32),
-    (32, 64, 64),
+    (32, 128, 64),
+    (32, 128, 128),
     (32, 32, 32),
 )
 """Sizes of `flash`'s tiles that a search tries."""

@@ -6,6 +6,7 @@ So shaders need none of the checks that `open(unchecked=True)` leaves out.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 from itertools import chain, cycle
 from typing import TypeAlias
 
@@ -16,7 +17,8 @@ import kerngen.runtime as gpu
 from kerngen.runtime import Context
 from kerngen.runtime.device.gpu import GPUDevice
 from kerngen.runtime.device.native import MakeModule, unchecked_modules
-from tests.compile import built
+from tests.budget import several
+from tests.compile import built, built_module
 from tests.language import meaning
 from tests.language.cases import CASES, Inputs
 from tests.language.cases import Case as Construct
@@ -115,6 +117,61 @@ def test_those_of_every_construct_are_inside(
         arrays = case.arguments(Inputs(size), size)
         list(meaning.run(ctx, case, kernel, arrays))
         assert not device.outside()
+
+
+ATTENTION = """
+kernel f(q: f32[h, s, d], k: f32[h, AXES], v: f32[h, t, e], of_key: f32[t]) -> y: f32[h, s, e] {
+    let dot[g, i, j] = sum[p] q[g, i, p] * k[g, PLACE];
+    let score[g, i, j] = dot[g, i, j] SCORE;
+    let top[g, i] = max[j when MASK] score[g, i, j];
+    let total[g, i] = sum[j when MASK] exp(score[g, i, j] - top[g, i]);
+    let weight[g, i, j] = exp(score[g, i, j] - top[g, i]) / total[g, i];
+    y[g, i, c] = sum[j when MASK] weight[g, i, j] * v[g, j, c];
+}
+kernel df = gradient of f by q, k, v;
+schedule f { flash tile(16, 32, 32) micro(4, 4) depth(8, 8) }
+schedule df { flash tile(16, 32, 32) micro(4, 4) depth(8, 8) CHUNK }
+"""
+ROWS_OF_TERMS, ROWS_OF_KEYS = ("t, d", "j, p"), ("d, t", "p, j")
+LENGTHS = (
+    (300, 32, 8, 8),
+    (64, 32, 8, 8),
+    (5, 3, 0, 8),
+    (45, 21, 8, 12),
+    (3, 45, 16, 4),
+)
+"""s, t, d, e: more queries than keys and fewer, whole turns and not, and no terms."""
+
+
+@pytest.mark.parametrize(
+    ("keys", "score", "mask", "chunk"),
+    [
+        (ROWS_OF_KEYS, "", "j >= i", "chunk(32)"),
+        *(
+            pytest.param(keys, "* of_key[j]", mask, "", marks=pytest.mark.nightly)
+            for keys in (ROWS_OF_TERMS, ROWS_OF_KEYS)
+            for mask in ("j <= i", "j >= i", "j < i + 20")
+        ),
+    ],
+)
+def test_those_of_attention_are_inside(
+    opened: Opened, keys: tuple[str, str], score: str, mask: str, chunk: str
+) -> None:
+    ctx, device = opened
+    text = ATTENTION.replace("AXES", keys[0]).replace("PLACE", keys[1])
+    text = text.replace("SCORE", score).replace("MASK", mask).replace("CHUNK", chunk)
+    with built_module(text) as module:
+        for s, t, d, e in several(LENGTHS, by_day=2):
+            shapes = {"q": (2, s, d), "k": (2, t, d), "v": (2, t, e), "of_key": (t,)}
+            if keys is ROWS_OF_KEYS:
+                shapes["k"] = (2, d, t)
+            shapes["dy"] = (2, s, e)
+            for function in (module.f, module.df):
+                given = signature(function).parameters
+                arrays = (np.ones(shapes[n], np.float32) for n in given if n in shapes)
+                function(*map(ctx.tensor, arrays))
+                outside = device.outside()
+                assert not outside, f"{(s, t, d, e)}: {outside}"
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)

@@ -47,7 +47,7 @@ _OF_ROW: Final = {"row_top": "f32", "row_total": "f32"}
 """The numbers of a row that the last stage's function takes, with their types."""
 
 
-def has_whole_keys(found: Attention) -> bool:
+def needs_whole_keys(found: Attention) -> bool:
     """Return whether attention in whole vectors needs whole vectors of keys, too."""
     return keys_in_vectors((found.product,), ((found.value, found.column),), found.key)
 
@@ -56,7 +56,7 @@ def wide_tensors(found: Attention) -> set[str]:
     """Return the names of the tensors that are read or written as vectors of four."""
     names = in_vectors((found.product,), found.row, found.key)
     names |= values_in_vectors(found.value, found.key, found.column, found.finish)
-    if has_whole_keys(found):
+    if needs_whole_keys(found):
         names |= tensors_in_runs((found.score,), found.key)
     return names
 
@@ -77,7 +77,7 @@ class FlashShader(KeyPass):
             found.batch,
             wide_tensors(found),
             whole=whole,
-            whole_keys=has_whole_keys(found),
+            whole_keys=needs_whole_keys(found),
         )
         self.found = found
         self.wide = whole and found.finish.domain[-1] == found.column

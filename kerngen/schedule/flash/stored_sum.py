@@ -90,9 +90,15 @@ class StoredSumShader(KeyPass):
         wide.add(chunks.name)
         whole_keys = keys_in_vectors((), ((self.sum.value, column),), tiles.key)
         super().__init__(
-            task, tiling, ends, tiles.batch, wide, whole=whole, whole_keys=whole_keys
+            task,
+            tiling,
+            ends,
+            tiles.batch,
+            wide,
+            whole=whole,
+            whole_keys=whole_keys,
+            summed=tiles.key,
         )
-        self.summed = tiles.key
         self.builder.set_length(_QUERIES, to_wgsl(chunks.queries, self.builder))
         self.builder.set_length(_KEYS, to_wgsl(chunks.lines, self.builder))
         self.builder.set_length(_HEADS, to_wgsl(chunks.heads, self.builder))

@@ -28,12 +28,12 @@ from kerngen.schedule.flash.attention_sums import (
 from kerngen.schedule.flash.chunks import Chunks, chunks_of
 from kerngen.schedule.flash.few_queries import FlashRows
 from kerngen.schedule.flash.parts_join import PartsJoin
-from kerngen.schedule.flash.shader import FlashShader, has_whole_keys, wide_tensors
+from kerngen.schedule.flash.shader import FlashShader, needs_whole_keys, wide_tensors
 from kerngen.schedule.flash.stored_sum import StoredSumShader, counting_shader
 from kerngen.schedule.flash.sums import (
     NumbersShader,
     SumShader,
-    sums_have_whole_keys,
+    sums_need_whole_keys,
     wide_in_numbers,
     wide_in_pass,
 )
@@ -226,14 +226,14 @@ def _together(task: Task, stages: tuple[Stage, ...], domain: tuple[Index, ...]) 
 
 
 def _whole(found: Attention, tiling: FlashTiling) -> host.Guard:
-    """Return the condition that attention has whole vectors, and whole turns of its loops."""
+    """Return the condition that attention has whole vectors, and whole turns of terms."""
     return _whole_pass(
         AttentionTiles(found.batch, found.row, found.key, (found.product,)),
         (found.column,),
         wide_tensors(found),
         found.tensors,
         tiling,
-        whole_keys=has_whole_keys(found),
+        whole_keys=needs_whole_keys(found),
     )
 
 
@@ -242,7 +242,7 @@ def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> host.Guard:
     guards: list[host.Guard] = []
     if isinstance(found.statistics, Statistics):
         first = found.statistics
-        keys = sums_have_whole_keys(first.tiles)
+        keys = sums_need_whole_keys(first.tiles)
         names = wide_in_numbers(first, whole_keys=keys)
         guard = _whole_pass(
             first.tiles, (), names, first.tensors, tiling, whole_keys=keys
@@ -250,7 +250,7 @@ def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> host.Guard:
         guards.append(guard)
     for each in found.passes:
         columns = tuple(x.column for x in each.sums)
-        keys = sums_have_whole_keys(each.tiles, each.sums)
+        keys = sums_need_whole_keys(each.tiles, each.sums)
         names = wide_in_pass(each, whole_keys=keys)
         guard = _whole_pass(
             each.tiles, columns, names, each.tensors, tiling, whole_keys=keys

@@ -66,7 +66,7 @@ from kerngen.shader import tree as t
 _ZERO: Final = t.Literal("0.0")
 
 
-def sums_have_whole_keys(tiles: AttentionTiles, sums: Sequence[TileSum] = ()) -> bool:
+def sums_need_whole_keys(tiles: AttentionTiles, sums: Sequence[TileSum] = ()) -> bool:
     """Return whether a pass in whole vectors needs whole vectors of keys, too."""
     values = [(each.value, each.column) for each in sums]
     return keys_in_vectors(tiles.products, values, tiles.key)
@@ -169,7 +169,7 @@ class _Remade(KeyPass):
 
         The value of the function `first` overwrites the first product, so that it takes no
         further registers; for keys past the last one it is `beyond`.  The second result has for
-        each of the `others` the variables of its values, which are 0 there.
+        each of the `others` the variables of its values; for those keys they are 0.
         """
         functions, tile = self.functions, self.products[0].sums
         body = list[t.Stmt]()
@@ -239,7 +239,7 @@ class NumbersShader(_Remade):
         """Declare the tiles."""
         self.found = found
         self.numbers = numbers
-        keys, tiles = sums_have_whole_keys(found.tiles), found.tiles
+        keys, tiles = sums_need_whole_keys(found.tiles), found.tiles
         wide = wide_in_numbers(found, whole_keys=keys)
         super().__init__(task, tiles, tiling, wide, whole=whole, whole_keys=keys)
         s = self.builder
@@ -331,7 +331,7 @@ class SumShader(_Remade):
         """Declare the tiles; with chunks, the pass stores them."""
         self.found = found
         tiles = found.tiles
-        keys = sums_have_whole_keys(tiles, found.sums)
+        keys = sums_need_whole_keys(tiles, found.sums)
         wide = wide_in_pass(found, whole_keys=keys)
         if chunks:
             wide.add(chunks.name)
@@ -409,8 +409,12 @@ class SumShader(_Remade):
         The sums take the tile of weights in workgroup memory one after the other.
         """
         applied, weights = self.applied_to_all(first, others)
-        # The first sum's values are loaded while weights are computed.
-        fetched = self.parts[0].values.fetch(self.first)
+        # The first sum's values are loaded while weights are computed: where vectors are whole
+        # no tensor is empty, and a load inside of an `if` is slower.
+        first_part = self.parts[0]
+        fetched = first_part.values.fetch(self.first)
+        if not self.whole:
+            fetched = _where(self._reaches((first_part,)), fetched)
         body = [*self.multiplied(), *fetched, *applied]
         rows = [self.tile_rows(), *weights]
         if self.chunks:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from kerngen.ir import nodes as ir
-from kerngen.ir.analysis.reads import loads
+from kerngen.ir.analysis.reads import free_indices, loads
 from kerngen.ir.types import Scalar
 from kerngen.schedule.flash.attention_places import replaced
 from kerngen.schedule.gemm.register_tile import RegisterTile
@@ -152,8 +152,8 @@ class TileFunctions:
         return (
             not load.path
             and isinstance(load.type, Scalar)
-            and varies(load, run.key_index)
-            and not varies(load, run.row_index)
+            and run.key_index in free_indices(load)
+            and free_indices(load) <= {*run.batch, *run.outer, run.key_index}
             and all(_is_legal(place, extent) for place, extent in places)
         )
 

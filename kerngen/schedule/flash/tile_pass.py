@@ -110,7 +110,7 @@ class KeyPass:
     - `outer`: indices that are summed over, in loops around the loop over the keys
     - `whole_keys`: whether keys are read in vectors of four too, and come in whole turns of
       `add_values`; else there may be any number of them
-    - `summed`: the index of the keys, which weights times values are summed over
+    - `summed`: the index that weights times values are summed over: that of the keys
     - `begin`, `end`: the range of keys of the workgroup; `bounded`: whether a mask bounds it
     - `chunks`: the place in a chunk, where gradients of scores are stored in chunks
     - `result_row`, `first_row`: the index of the result's rows, and the tile's first row
@@ -126,8 +126,12 @@ class KeyPass:
         *,
         whole: bool,
         whole_keys: bool,
+        summed: Index | None = None,
     ) -> None:
-        """Begin a shader of a row and a key index; `wide` are bound as vectors."""
+        """Begin a shader of a row and a key index; `wide` are bound as vectors.
+
+        Weights times values are summed over the key index, or over `summed`.
+        """
         self.task = task
         self.tiling = tiling
         self.row_index, self.key_index = ends
@@ -135,7 +139,7 @@ class KeyPass:
         self.outer: tuple[Index, ...] = ()
         self.whole = whole
         self.whole_keys = whole and whole_keys
-        self.summed = self.key_index
+        self.summed = summed or self.key_index
         self.rows = tiling.scores
         self.builder = ShaderBuilder(task, dict.fromkeys(wide, LANES) if whole else {})
         self.body: list[t.Stmt] = []
@@ -297,7 +301,8 @@ class KeyPass:
             t.BARRIER,
         ]
         loaded = [stmt for x in operands for stmt in x.fetch(begin)]
-        if not self.whole:
+        if not self.whole or begin != t.ZERO:
+            # Of a mask's range nothing may be left, behind the last term.
             loaded = [t.If(t.Binary(">", end, begin), (*loaded,))]
         return [*loaded, t.count_up(first.name, begin, end, terms, *turn)]
 
@@ -406,7 +411,8 @@ class KeyPass:
         next_: t.Expr = key + count
         if self.whole_keys:
             next_ = t.call("min", next_, t.Binary("-", extent, t.u32(count)))
-        # Behind the last key that counts may be anything: it has no weight.
+        # Keys without weight are cleared, as 0 times infinity is NaN: those that a mask leaves
+        # out, and with any number of keys the last one, which is read in their place.
         clears = self.bounded if self.whole_keys else True
         clears = clears and not values.turns_over
         return [

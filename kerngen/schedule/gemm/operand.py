@@ -75,8 +75,8 @@ class Operand:
 
     - `phases`: the phases of the columns, of which a tile has one (`phases.py`)
     - `undivided`: whether all numbers that places of a window are divided by are 1
-    - `clamps`: whether a term beyond the last one is read as the last one; else a turn has no
-      such terms, or `vector_from` clamps addresses
+    - `clamps`: whether vectors of terms beyond the last one are read as those of the last one;
+      else no turn has such terms, or single elements are read, whose addresses are clamped
 
     Beyond the end of `outer` the last place is read, as no result uses it; terms beyond
     the last one are 0.

@@ -79,7 +79,9 @@ class Unit:
         """Name the addresses of term 0; each turn adds the same step to all of them.
 
         With `clamps`, name those of the last term, too.  That may be before the unit's own
-        first term: then the step between them wraps, as u32 does, and the address is right.
+        first term: then the step between them wraps, as u32 does, and the address is right.  (Not
+        so where terms are contiguous, whose steps are divided by 4; such terms come in whole
+        turns.)
         """
         o = self._operand
         for start, place in zip(self._starts, self._places, strict=True):

@@ -5985,8 +5985,10 @@ fn dk_dv_edge(
             }
         }
 
-        v_load_0 = v_vector_dk_dv_edge(v_from_0 + first_key * u.d);
-        v_load_1 = v_vector_dk_dv_edge(v_from_1 + first_key * u.d);
+        if (tile_column < u.d) {
+            v_load_0 = v_vector_dk_dv_edge(v_from_0 + first_key * u.d);
+            v_load_1 = v_vector_dk_dv_edge(v_from_1 + first_key * u.d);
+        }
         let keys_0 = min(vec4u(first_key + column_4 * 4u) + vec4u(0u, 1u, 2u, 3u), vec4u(u.s - 1u));
         let row_numbers_0 = vec4f(row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.x], row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.y], row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.z], row_numbers_5[((u.b + n) * u.h + g) * u.s + keys_0.w]);
         let keys_1 = min(vec4u(first_key + (column_4 * 4u + 64u)) + vec4u(0u, 1u, 2u, 3u), vec4u(u.s - 1u));

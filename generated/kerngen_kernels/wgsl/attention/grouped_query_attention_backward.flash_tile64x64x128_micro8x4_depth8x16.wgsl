@@ -3557,10 +3557,12 @@ fn dk_dv_edge(
                 }
             }
 
-            v_load_0 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_0, v_p_0);
-            v_load_1 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_1, v_p_1);
-            v_load_2 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_2, v_p_2);
-            v_load_3 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_3, v_p_3);
+            if (tile_column < u.d) {
+                v_load_0 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_0, v_p_0);
+                v_load_1 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_1, v_p_1);
+                v_load_2 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_2, v_p_2);
+                v_load_3 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_3, v_p_3);
+            }
             var weights__0_0 = weights_(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
             product_0 = weights(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0, product_0_);
             var weights__1_0 = weights_(n, g, u_, tile_row + (row_4 * 4u + 1u), first_key + column_4 * 4u, product_1, product_1_);
