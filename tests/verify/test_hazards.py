@@ -14,7 +14,7 @@ from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.hazard_scan import hazards_of
 from kerngen.verify.hazards import HazardCollector
-from kerngen.verify.meaning.number import known, unknown
+from kerngen.verify.meaning.number import known, settle, subtract, unknown
 from kerngen.verify.subjects import subjects
 
 FILE = Path(__file__).with_name("hazards.kern")
@@ -74,3 +74,17 @@ def test_a_hazard_is_that_of_the_statement_in_which_it_was_seen() -> None:
     (found,) = collector.found.values()
     assert (found.statement, found.kind) == (second, "overflow")
     assert found.text == "1e+20 * 1e+20 is not finite in f32"
+
+
+def test_equal_numbers_have_no_digits_to_lose() -> None:
+    """Numbers that may be off are noted where their difference is left, and is no 0."""
+    target = Tensor("x", Scalar.F32, (), Role.OUTPUT)
+    statement = Statement(target, (), Constant(1.0, Scalar.F32))
+    for other, kinds in ((4.0, []), (3.9999, ["cancellation"])):
+        collector = HazardCollector()
+        off = np.array([0.5])
+        left, right = settle(np.array([4.0]), off), settle(np.array([other]), off)
+        difference = subtract(left, right)
+        collector.operator("-", left, right, difference)
+        collector.statement(statement, difference)
+        assert [each.kind for each in collector.found.values()] == kinds

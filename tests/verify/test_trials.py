@@ -6,6 +6,7 @@ import time
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
+from math import prod
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 import kerngen.runtime as gpu
 from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
+from kerngen.runtime.calls.ranges import shape_of
 from kerngen.verify import campaign, large
 from kerngen.verify import trial as trials
 from kerngen.verify.calls.draw import Drawn
@@ -356,6 +358,13 @@ def test_a_large_call_is_the_least_that_folds(
         assert way.takes(lengths)
         small: Any = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 20))
         assert large_sizes(replace(trial, guarded=small)) is None
+        largest = max(
+            prod(shape_of(t.axes, lengths)) * 4 for t in fitting.kernel.tensors
+        )
+        most = largest + BEFORE + BEHIND
+        for bytes_, found in ((most, sizes), (most - 1, None)):
+            exact: Any = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=bytes_))
+            assert large_sizes(replace(trial, guarded=exact)) == found
         assert_seconds_are_expected(fitting, sizes)
         return
     pytest.fail("no way folds")
