@@ -409,7 +409,7 @@ def all_of(*guards: Guard) -> Guard:
     kept = [
         guard
         for guard in distinct
-        if not any(_implies(other, guard) for other in distinct if other != guard)
+        if not _follows(guard, (other for other in distinct if other != guard))
     ]
     if len(kept) < 2:
         return kept[0] if kept else ALWAYS
@@ -430,16 +430,7 @@ def all_follow(parts: frozenset[Guard], given: frozenset[Guard]) -> bool:
 
     `m == 1` and `n <= 9` follow from `m == 1` and `n <= 4`.
     """
-    # Loops without generators, as each schedule of a kernel is compared with those before it.
-    for part in parts - given:
-        if not _may_follow(part):
-            return False
-        for one in given:
-            if _implies(one, part):
-                break
-        else:
-            return False
-    return True
+    return all(_follows(part, given) for part in parts - given)
 
 
 def any_of(*guards: Guard) -> Guard:
@@ -481,25 +472,33 @@ def _excludes(first: Guard, second: Guard) -> bool:
             return False
 
 
-def _may_follow(guard: Guard) -> bool:
-    """Whether `_implies` knows conditions from which one of this form follows."""
-    if not isinstance(guard, Compare):
-        return False
-    return guard.op == "<=" or (guard.op == "==" and guard.right == ZERO)
-
-
-def _implies(first: Guard, second: Guard) -> bool:
-    """Return whether a condition follows from another by its literals.
+def _follows(guard: Guard, given: Iterable[Guard]) -> bool:
+    """Return whether a condition follows from one of the given ones by its literals.
 
     `n % 4 == 0` follows from `n % 16 == 0`, and `n <= 9` from `n <= 4`.
     """
-    match first, second:
-        case (
-            Compare("==", Apply("%", (a, Literal(by))), Literal(0)),
-            Compare("==", Apply("%", (b, Literal(smaller))), Literal(0)),
-        ):
-            return a == b and smaller != 0 and by % smaller == 0
-        case Compare("<=", a, Literal(most)), Compare("<=", b, Literal(more)):
-            return a == b and most <= more
-        case _:
-            return False
+    # Most conditions follow from no other: seen by the operator, without a pattern.
+    if not isinstance(guard, Compare) or guard.op not in {"==", "<="}:
+        return False
+    right = guard.right
+    if not isinstance(right, Literal) or (guard.op == "==" and right.value):
+        return False
+    for one in given:
+        match one, guard:
+            case (
+                Compare("==", Apply("%", (a, Literal(more))), Literal(0)),
+                Compare("==", Apply("%", (b, Literal(by))), Literal(0)),
+            ) if (
+                a == b and by and more % by == 0
+            ):
+                return True
+            case (
+                Compare("<=", a, Literal(less)),
+                Compare("<=", b, Literal(most)),
+            ) if (
+                a == b and less <= most
+            ):
+                return True
+            case _:
+                pass
+    return False

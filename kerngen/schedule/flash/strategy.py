@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from kerngen.ir.nodes import Extent, Index, Tensor
+from kerngen.ir.nodes import Expr, Extent, Index, Tensor
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Stage
 from kerngen.plan import size as host
@@ -28,15 +28,15 @@ from kerngen.schedule.flash.attention_sums import (
 from kerngen.schedule.flash.chunks import Chunks, chunks_of
 from kerngen.schedule.flash.few_queries import FlashRows
 from kerngen.schedule.flash.parts_join import PartsJoin
-from kerngen.schedule.flash.shader import FlashShader, needs_whole_keys, wide_tensors
+from kerngen.schedule.flash.shader import FlashShader, wide_tensors
 from kerngen.schedule.flash.stored_sum import StoredSumShader, counting_shader
 from kerngen.schedule.flash.sums import (
     NumbersShader,
     SumShader,
-    sums_need_whole_keys,
     wide_in_numbers,
     wide_in_pass,
 )
+from kerngen.schedule.flash.tile_pass import keys_in_vectors
 from kerngen.schedule.flash.tiling import FlashTiling, flash_tiling
 from kerngen.schedule.gemm.tiling import VECTOR
 from kerngen.schedule.per_element import lower_generic
@@ -229,11 +229,10 @@ def _whole(found: Attention, tiling: FlashTiling) -> host.Guard:
     """Return the condition that attention has whole vectors, and whole turns of terms."""
     return _whole_pass(
         AttentionTiles(found.batch, found.row, found.key, (found.product,)),
-        (found.column,),
+        ((found.value, found.column),),
         wide_tensors(found),
         found.tensors,
         tiling,
-        whole_keys=needs_whole_keys(found),
     )
 
 
@@ -242,40 +241,30 @@ def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> host.Guard:
     guards: list[host.Guard] = []
     if isinstance(found.statistics, Statistics):
         first = found.statistics
-        keys = sums_need_whole_keys(first.tiles)
-        names = wide_in_numbers(first, whole_keys=keys)
-        guard = _whole_pass(
-            first.tiles, (), names, first.tensors, tiling, whole_keys=keys
-        )
-        guards.append(guard)
+        names = wide_in_numbers(first)
+        guards.append(_whole_pass(first.tiles, (), names, first.tensors, tiling))
     for each in found.passes:
-        columns = tuple(x.column for x in each.sums)
-        keys = sums_need_whole_keys(each.tiles, each.sums)
-        names = wide_in_pass(each, whole_keys=keys)
-        guard = _whole_pass(
-            each.tiles, columns, names, each.tensors, tiling, whole_keys=keys
-        )
-        guards.append(guard)
+        values = tuple((x.value, x.column) for x in each.sums)
+        names = wide_in_pass(each)
+        guards.append(_whole_pass(each.tiles, values, names, each.tensors, tiling))
     return host.all_of(*guards)
 
 
 def _whole_pass(
     tiles: AttentionTiles,
-    columns: Sequence[Index],
+    values: Sequence[tuple[Expr, Index]],
     names: AbstractSet[str],
     tensors: Iterable[Tensor],
     tiling: FlashTiling,
-    *,
-    whole_keys: bool,
 ) -> host.Guard:
-    """Return the condition of `_whole` for a pass over tiles, with these columns of values.
+    """Return the condition of `_whole` for a pass over tiles, with values and their columns.
 
     It binds `tensors`, those of `names` as vectors of four.
     """
     key = extent_size(tiles.key.extent)
-    sides: list[Extent] = [x.extent for x in columns]
+    sides: list[Extent] = [column.extent for _, column in values]
     guards: list[host.Guard] = []
-    if whole_keys:
+    if keys_in_vectors(tiles.products, values, tiles.key):
         sides.append(tiles.key.extent)
         guards.append(host.divides(tiling.weights, key))
     # Whole turns of each product's terms; whole vectors everywhere.

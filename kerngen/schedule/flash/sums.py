@@ -72,19 +72,20 @@ def sums_need_whole_keys(tiles: AttentionTiles, sums: Sequence[TileSum] = ()) ->
     return keys_in_vectors(tiles.products, values, tiles.key)
 
 
-def wide_in_numbers(found: Statistics, *, whole_keys: bool) -> set[str]:
+def wide_in_numbers(found: Statistics) -> set[str]:
     """Return the names of the tensors that the pass for statistics reads in vectors."""
     tiles = found.tiles
     names = in_vectors(tiles.products, tiles.row, tiles.key)
-    if whole_keys:
+    if sums_need_whole_keys(tiles):
         names |= tensors_in_runs((found.score, *found.factors), tiles.key)
     return names
 
 
-def wide_in_pass(found: SumPass, *, whole_keys: bool) -> set[str]:
+def wide_in_pass(found: SumPass) -> set[str]:
     """Return the names of the tensors that a pass of sums accesses as vectors of four."""
     tiles = found.tiles
     names = in_vectors(tiles.products, tiles.row, tiles.key)
+    whole_keys = sums_need_whole_keys(tiles, found.sums)
     for each in found.sums:
         names |= values_in_vectors(each.value, tiles.key, each.column, each.finish)
         if whole_keys:
@@ -240,7 +241,7 @@ class NumbersShader(_Remade):
         self.found = found
         self.numbers = numbers
         keys, tiles = sums_need_whole_keys(found.tiles), found.tiles
-        wide = wide_in_numbers(found, whole_keys=keys)
+        wide = wide_in_numbers(found)
         super().__init__(task, tiles, tiling, wide, whole=whole, whole_keys=keys)
         s = self.builder
         s.scratch(self.numbers.name, Scalar.F32, written=True)
@@ -332,7 +333,7 @@ class SumShader(_Remade):
         self.found = found
         tiles = found.tiles
         keys = sums_need_whole_keys(tiles, found.sums)
-        wide = wide_in_pass(found, whole_keys=keys)
+        wide = wide_in_pass(found)
         if chunks:
             wide.add(chunks.name)
         super().__init__(task, tiles, tiling, wide, whole=whole, whole_keys=keys)

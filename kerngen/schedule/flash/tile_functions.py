@@ -125,9 +125,11 @@ class TileFunctions:
     ) -> str:
         """Declare a WGSL function that calls function `name` for four neighbouring keys.
 
-        fn scores(i: u32, j: u32, product: vec4f) -> vec4f {
-            return vec4f(score(i, j, product.x), score(i, j + 1u, product.y), ...);
-        }
+        Its name is the plural of `wanted`, such as of the score:
+
+            fn scores(i: u32, j: u32, product: vec4f) -> vec4f {
+                return vec4f(score(i, j, product.x), score(i, j + 1u, product.y), ...);
+            }
         """
         s, (*others, key) = self._run.builder, places
         calls = tuple(
