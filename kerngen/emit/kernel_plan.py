@@ -85,7 +85,9 @@ def plan_kernel(
     renamed = _renamed(names)
     hosts = {host.name: host.value for host in kernel.hosts}
     taken = frozenset((*kernel.lengths, *names.values.values()))
-    maker = SizeMaker(hosts, renamed, taken)
+    others = {p.name: renamed(p.name) for p in kernel.parameters}
+    others = {name: other for name, other in others.items() if other != name}
+    maker = SizeMaker(hosts, renamed, taken, others)
     plan = replace(_plan(program, renamed, maker), gradient=_gradient(kernel, names_of))
     # The maker has noted the expressions that are no sizes, each with its symbol.
     computed = tuple(maker.computed)
@@ -251,8 +253,10 @@ def _variants(
         tree.Case(
             variant.name,
             _dispatches(variant, maker),
-            variant.when,
-            scratch=variant.scratch,
+            maker.own(variant.when),
+            scratch=tuple(
+                replace(each, length=maker.own(each.length)) for each in variant.scratch
+            ),
         )
         for variant in variants
     )
@@ -285,7 +289,7 @@ def _dispatches(variant: Variant, maker: SizeMaker) -> tree.Sequence:
     if variant.again is None:
         return found
     first = len(found) - variant.repeated
-    return (*found[:first], tree.Repeat(variant.again, found[first:]))
+    return (*found[:first], tree.Repeat(maker.own(variant.again), found[first:]))
 
 
 def _dispatch(shader: DispatchShader, maker: SizeMaker) -> tree.Dispatch:
@@ -295,10 +299,10 @@ def _dispatch(shader: DispatchShader, maker: SizeMaker) -> tree.Dispatch:
             replace(binding, name=maker.name(binding.name))
             for binding in shader.bindings
         ),
-        groups=shader.groups,
+        groups=maker.own(shader.groups),
         uses_uniform=shader.uses_uniform,
-        trips=shader.trips,
-        terms=shader.terms,
+        trips=maker.own(shader.trips),
+        terms=maker.own(shader.terms),
         constants=shader.constants,
     )
 

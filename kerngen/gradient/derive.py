@@ -59,7 +59,7 @@ from kerngen.ir.memory import Struct
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.staging.hoisting import Fresh
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, subscript_value, walk
+from kerngen.ir.walk import map_children, replaced, subscript_value, walk
 
 _F32: Final = Scalar.F32
 _MOST_STATEMENTS: Final = 64
@@ -503,7 +503,7 @@ class _Derivation:
             if call.type is not _F32:
                 continue
             let = self._let(f"{_called_name(call)}_{target}", indices, call)
-            value = _replaced(value, call, let)
+            value = replaced(value, call, let)
         return value
 
 
@@ -542,12 +542,6 @@ def _reads_inside(expr: ir.Expr) -> bool:
         if isinstance(node, ir.Load)
         for subscript, extent in zip(node.subscripts, node.tensor.extents, strict=True)
     )
-
-
-def _replaced(expr: ir.Expr, part: ir.Expr, by: ir.Expr) -> ir.Expr:
-    if expr == part:
-        return by
-    return map_children(expr, lambda child: _replaced(child, part, by))
 
 
 def _recast(kernel: ir.Kernel, given: tuple[str, ...]) -> ir.Kernel:

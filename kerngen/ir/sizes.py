@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, TypeVar, final
 
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
@@ -19,6 +19,7 @@ from kerngen.plan import size as host
 from kerngen.plan.functions import FUNCTIONS
 
 Result: TypeAlias = host.Size | host.Guard
+_Part = TypeVar("_Part", bound=Result)
 Condition: TypeAlias = ir.Expr | host.Guard
 """When a schedule applies: the user's expression, or the compiler's guard."""
 
@@ -67,6 +68,7 @@ class SizeMaker:
     - `hosts`: the expressions of the kernel's hosts by name, which replace the names
     - `name`: a function that returns the name in sizes of a parameter
     - `taken`: names that new symbols must not have
+    - `renamed`: the parameters whose name in sizes is another one, each with that name
     - `wraps`: whether quotients are those of 32-bit integers, as a shader computes them
     - `computed`: the expressions that the generated module computes, each with whether its
       integers wrap, and their symbols
@@ -75,6 +77,7 @@ class SizeMaker:
     hosts: Mapping[str, ir.Expr]
     name: Callable[[str], str]
     taken: frozenset[str] = frozenset()
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     wraps: bool = False
     computed: dict[tuple[ir.Expr, bool], str] = field(
         default_factory=dict[tuple[ir.Expr, bool], str]
@@ -85,10 +88,14 @@ class SizeMaker:
         return _as_size(self._whole(expr))
 
     def guard(self, condition: Condition) -> host.Guard:
-        """Return a bool expression as a guard; a guard as it is."""
+        """Return a bool expression as a guard; a guard with the names of `own`."""
         if isinstance(condition, host.Guard):
-            return condition
+            return self.own(condition)
         return _as_guard(self._whole(condition))
+
+    def own(self, part: _Part) -> _Part:
+        """Return a size or guard of the compiler with the names of parameters in sizes."""
+        return host.with_symbols(part, self.renamed)
 
     def _whole(self, expr: ir.Expr) -> Result:
         """Return an expression's size, or its symbol if that is too deep or too large."""

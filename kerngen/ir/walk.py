@@ -189,6 +189,13 @@ def with_indices(expr: ir.Expr, by: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
     return visit(expr)
 
 
+def replaced(expr: ir.Expr, old: ir.Expr | None, new: ir.Expr) -> ir.Expr:
+    """Return `expr` with each part that equals `old` replaced by `new`."""
+    if expr == old:
+        return new
+    return map_children(expr, lambda part: replaced(part, old, new))
+
+
 def walk(expr: ir.Expr) -> Iterator[ir.Expr]:
     """Yield `expr` and every expression below it, parents first."""
     # A stack, not recursion: by `yield from`, each node would pass through as many

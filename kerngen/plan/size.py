@@ -13,9 +13,9 @@ Integers are exact: nothing wraps, but where a function of `FUNCTIONS` is asked 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import eq, ge, gt, le, lt, ne
-from typing import Any, Final, TypeAlias, assert_never, final
+from typing import Any, Final, TypeAlias, TypeVar, assert_never, cast, final
 
 from kerngen.plan.functions import FUNCTIONS
 from kerngen.plan.hostmath import ceil_div as quotient_up
@@ -140,6 +140,8 @@ class Not:
 
 Guard: TypeAlias = Truth | Compare | All | AnyOf | Not
 
+_Part = TypeVar("_Part", bound=Size | Guard)
+
 ALWAYS: Final = Truth(value=True)
 NEVER: Final = Truth(value=False)
 
@@ -169,6 +171,35 @@ def symbols(part: Size | Guard) -> Iterator[str]:
         yield part.name
     for each in children(part):
         yield from symbols(each)
+
+
+def with_symbols(part: _Part, names: Mapping[str, str]) -> _Part:
+    """Return a size or condition in which symbols have other names, as `names` maps them."""
+    return cast("_Part", _renamed(part, names)) if names else part
+
+
+def _renamed(part: Size | Guard, names: Mapping[str, str]) -> Size | Guard:
+    match part:
+        case Literal() | Truth():
+            return part
+        case Symbol(name):
+            head, *steps = name.split(".")  # a scalar, or a part of one
+            return Symbol(".".join((names.get(head, head), *steps)))
+        case Apply(operands=operands):
+            operands = tuple(with_symbols(each, names) for each in operands)
+            return replace(part, operands=operands)
+        case Select(condition, then, otherwise):
+            sizes = (with_symbols(each, names) for each in (then, otherwise))
+            return Select(with_symbols(condition, names), *sizes)
+        case Compare(op, left, right):
+            return Compare(op, with_symbols(left, names), with_symbols(right, names))
+        case All(guards) | AnyOf(guards):
+            guards = tuple(with_symbols(each, names) for each in guards)
+            return replace(part, guards=guards)
+        case Not(guard):
+            return Not(with_symbols(guard, names))
+        case _:
+            assert_never(part)
 
 
 # Evaluation

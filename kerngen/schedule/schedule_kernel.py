@@ -25,6 +25,7 @@ from kerngen.schedule.faults import (
     TooManyStages,
     UnknownStage,
 )
+from kerngen.schedule.merged_axes import with_merged_axes
 from kerngen.schedule.program import KernelProgram, Reasons, StageChoice, cases_in
 from kerngen.schedule.scheduler import Scheduler
 from kerngen.schedule.strategies import STRATEGIES
@@ -40,10 +41,22 @@ def lower(staged: StagedKernel, module: Module) -> KernelProgram:
     It raises CompileError where `check_fit` does.
     """
     staged = _without_conditions(staged)
-    tasks = _checked_tasks(staged, module)
+    tasks = _with_merged_axes(_checked_tasks(staged, module))
     choices = Scheduler(tasks, Candidates(tasks)).choices()
     others = partial(_others, tasks, choices)
     return KernelProgram(staged, choices, others, _functions(module))
+
+
+def _with_merged_axes(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Return the tasks with merged axes; as they are for attention, whose stages share axes."""
+    if any(not STRATEGIES["flash"].fits(task) for task in tasks):
+        return tasks
+    stages = tuple(with_merged_axes(task.stage) for task in tasks)
+    staged = replace(tasks[0].staged, stages=stages)
+    return tuple(
+        replace(task, staged=staged, stage=stage)
+        for task, stage in zip(tasks, stages, strict=True)
+    )
 
 
 def check_fit(staged: StagedKernel, module: Module) -> None:

@@ -14,6 +14,7 @@ from kerngen.ir.nodes import Expr, Extent, Index, Reduce
 from kerngen.ir.walk import children
 from kerngen.plan import size as host
 from kerngen.plan.size import ZERO, Size, add
+from kerngen.schedule.extents import MergedExtent
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
@@ -21,7 +22,13 @@ from kerngen.shader import tree as t
 
 def extent_size(extent: Extent) -> host.Size:
     """Return the length of an axis."""
-    return host.Literal(extent) if isinstance(extent, int) else host.Symbol(extent)
+    match extent:
+        case int(length):
+            return host.Literal(length)
+        case MergedExtent(axes=axes):
+            return host.product_of(map(extent_size, axes))
+        case str(dim):
+            return host.Symbol(dim)
 
 
 def domain_size(indices: Iterable[Index]) -> host.Size:

@@ -69,10 +69,11 @@ def test_small_windows_are_those_of_numpy(
 
 
 def codes() -> list[str]:
-    """Return the shaders with tiles: of `conv2d`, of `inner`, and two of the gradient."""
+    """Return the shaders with windows: of `conv2d`, of `inner`, and two of the gradient."""
     programs = compile_text(program(), "conv.kern").programs
-    codes = (shader.code for each in programs for shader in each.shaders)
-    return [code for code in codes if "a_tile" in code]
+    shaders = (shader for each in programs for shader in each.shaders)
+    windowed = (x.code for x in shaders if x.variant != "pointwise")
+    return [code for code in windowed if "a_tile" in code]
 
 
 def test_the_place_of_a_term_is_added_to_that_of_a_result() -> None:

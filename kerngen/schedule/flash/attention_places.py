@@ -64,13 +64,6 @@ def _moved_subscript(
             return ir.Clamped(moved(value, places))
 
 
-def replaced(expr: ir.Expr, old: ir.Expr | None, new: ir.Expr) -> ir.Expr:
-    """Return `expr` with each part that equals `old` replaced by `new`."""
-    if expr == old:
-        return new
-    return map_children(expr, lambda part: replaced(part, old, new))
-
-
 def ordered(score: ir.Expr | None) -> ir.Expr | None:
     """Return a score with its conditions in normal form, so that equal scores compare equal.
 

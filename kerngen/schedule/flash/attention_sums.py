@@ -37,14 +37,13 @@ from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import factors_of, map_children
+from kerngen.ir.walk import factors_of, map_children, replaced
 from kerngen.schedule.contraction import Contraction, contraction_of, contraction_over
 from kerngen.schedule.flash.attention import SUM, with_locals
 from kerngen.schedule.flash.attention_places import (
     NoSumsError,
     moved,
     ordered_condition,
-    replaced,
 )
 from kerngen.schedule.flash.key_bounds import mask_of
 from kerngen.schedule.flash.row_numbers import ZERO, Rows, softmax_rows, times

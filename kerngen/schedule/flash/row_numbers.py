@@ -23,7 +23,7 @@ from kerngen.ir.analysis.reads import holds_reduce, loads
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, walk
+from kerngen.ir.walk import map_children, replaced, walk
 from kerngen.schedule.flash.attention import (
     TOP,
     TOTAL,
@@ -32,7 +32,7 @@ from kerngen.schedule.flash.attention import (
     weighted,
     with_locals,
 )
-from kerngen.schedule.flash.attention_places import NoSumsError, ordered, replaced
+from kerngen.schedule.flash.attention_places import NoSumsError, ordered
 
 ZERO: Final = identity_of("sum", Scalar.F32)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, final
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import free_indices, loads
 from kerngen.ir.types import Scalar
-from kerngen.schedule.flash.attention_places import replaced
+from kerngen.ir.walk import replaced
 from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.lowering.addresses import is_contiguous, varies
 from kerngen.schedule.lowering.builder import wgsl_type

@@ -23,6 +23,7 @@ from kerngen.schedule.contraction import (
     sides_of,
 )
 from kerngen.schedule.gemm.phases import phases_of
+from kerngen.schedule.gemm.pointwise import Pointwise, pointwise
 from kerngen.schedule.gemm.shader import Access, GemmShader, wide_tensors
 from kerngen.schedule.gemm.stream import TermShares, joining_shader
 from kerngen.schedule.gemm.tiling import DEFAULT, VECTOR, Tiling, tiling_of
@@ -87,6 +88,8 @@ def row_of(task: Task) -> Index:
 def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     """Yield the variants of a stage, the one for any size last.
 
+    - `pointwise`, `pointwise_padded`: as `aligned` and `padded`, of a convolution whose kernels
+      have one element
     - `aligned`: whole vectors, and a number of terms that is a multiple of the tile's k
     - `padded`: whole vectors, and any number of terms from k on
     - `singly`, `singly_padded`: the same, but for results, which are stored one by one
@@ -95,6 +98,8 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     - `edge`: single elements
     """
     tiling = tiling_of(options)
+    if points := pointwise(task):
+        yield from _pointwise(points, tiling)
     loading, storing = _whole_vectors(task)
     yield from _of_vectors(task, tiling, Access.ALIGNED, all_of(loading, storing))
     if storing != ALWAYS and _loads_apart(task):
@@ -107,6 +112,18 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
         shader = GemmShader(task, whole, edge, phases=phases).shader()
         yield Variant("phased", phases.is_any, (shader,))
     yield _variant(task, tiling, Access.EDGE, ALWAYS)
+
+
+def _pointwise(points: Pointwise, tiling: Tiling) -> Iterator[Variant]:
+    """Yield the variants of a convolution without its windows, for whole vectors."""
+    vectors = all_of(points.when, *_whole_vectors(points.task))
+    for variant in _of_vectors(points.task, tiling, Access.ALIGNED, vectors):
+        first, *others = variant.shaders
+        summary = f"kernels of one element, {first.summary}"
+        first = replace(first, variant="pointwise", summary=summary)
+        name = variant.name.replace("aligned", "pointwise")
+        name = name.replace("padded", "pointwise_padded")
+        yield replace(variant, name=name, shaders=(first, *others))
 
 
 def _of_vectors(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Final, final
 
 from kerngen.ir.memory import Leaf, MemoryType, Struct, holds_half
@@ -20,6 +20,7 @@ from kerngen.layout.rules import Space
 from kerngen.layout.types import Laid, lay_out
 from kerngen.plan.size import ZERO, Size
 from kerngen.plan.tree import Binding
+from kerngen.schedule.extents import MergedExtent
 from kerngen.schedule.lowering.narrow import packer, reader
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.program import DispatchShader
@@ -225,10 +226,14 @@ class ShaderBuilder:
         return self.task.layout.field(field).laid
 
     def extent(self, extent: Extent) -> t.Expr:
-        """Return the length of an axis as a u32: a literal, or a field of the uniform."""
-        if isinstance(extent, int):
-            return t.u32(extent)
-        return self._lengths.get(extent) or self.uniform(extent)
+        """Return the length of an axis as a u32: a literal, a field of the uniform, or a product."""
+        match extent:
+            case int(length):
+                return t.u32(length)
+            case MergedExtent(axes=axes):
+                return reduce(t.multiply, map(self.extent, axes))
+            case str(dim):
+                return self._lengths.get(dim) or self.uniform(dim)
 
     def set_length(self, extent: str, value: t.Expr) -> None:
         """Set the value of `extent`, a length of a scratch buffer that the shader computes."""

@@ -19,7 +19,7 @@ from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import outer_reductions
 from kerngen.ir.staging.stages import Define, Stage, Step, Write, as_stored
 from kerngen.ir.store import StoreAt
-from kerngen.ir.walk import map_children, subscript_value, walk
+from kerngen.ir.walk import map_children, replaced, subscript_value, walk
 from kerngen.schedule.rows.run import RowRole, Run, own_columns
 
 
@@ -276,7 +276,7 @@ class _Planner:
                 result = self._name(f"{local.name}_{reduce.kind}", reduce)
             fold = Fold(result, reduce)
             self._add_actions([fold])
-            value = _replaced(value, reduce, result)
+            value = replaced(value, reduce, result)
         if value != local:
             last = self.passes[-1]
             self.passes[-1] = replace(last, after=(*last.after, (local, value)))
@@ -359,9 +359,3 @@ def _free(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_inner"
     return name
-
-
-def _replaced(expr: ir.Expr, old: ir.Expr, new: ir.Expr) -> ir.Expr:
-    if expr == old:
-        return new
-    return map_children(expr, lambda child: _replaced(child, old, new))

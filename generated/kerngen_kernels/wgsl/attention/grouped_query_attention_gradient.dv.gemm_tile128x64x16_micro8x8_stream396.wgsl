@@ -530,6 +530,510 @@ fn main(
     }
 }
 
+// Kernels of one element, 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
+// Also run for grouped_query_attention_backward, stage dv: gemm_tile128x64x16_micro8x8_stream396.
+@compute @workgroup_size(128)
+fn pointwise(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.t + 127u) >> 7u;
+    let tile_columns = (u.e + 63u) >> 6u;
+    let turns = max((u.s + 15u) >> 4u, 1u);
+    let all_turns = u.b * u.r * tile_rows * tile_columns * turns;
+    let least = min(4u, turns);
+    let even_share = max((all_turns + 395u) / 396u, least);
+    let waves = select(turns * ((u.b * u.r * tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, u.b * u.r * tile_rows * tile_columns * 2u <= 396u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
+    if (group * share >= all_turns) {
+        return;
+    }
+    let end = min(group * share + share, all_turns);
+    let padding = PADDED * (((u.s + 15u) >> 4u) * 16u - u.s);
+    for (var turn = group * share; turn < end; turn = (turn / turns + 1u) * turns) {
+        let first_turn = turn % turns;
+        let last_turn = min(first_turn + (end - turn), turns);
+        let begin = first_turn * 16u;
+        let last_term = last_turn * 16u - padding;
+        let whole = last_turn - first_turn == turns;
+        let slot = group * 2u + u32(first_turn == 0u);
+        let n = turn / turns / tile_columns / tile_rows / u.r;
+        let g = turn / turns / tile_columns / tile_rows % u.r;
+        let tile_row = turn / turns / tile_columns % tile_rows * 128u;
+        let tile_column = turn / turns % tile_columns * 64u;
+        let column = lane & 7u;
+        let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
+        let a_unit_0 = lane;
+        let a_at_0 = a_unit_0 & 31u;
+        let a_i_0 = a_unit_0 >> 5u;
+        let a_j_0 = min(tile_row + a_at_0 * 4u, u.t - 4u);
+        let a_from_0 = ((n * u.r + g) * u.s + a_i_0) * (u.t >> 2u) + (a_j_0 >> 2u);
+        let a_unit_1 = lane + 128u;
+        let a_at_1 = a_unit_1 & 31u;
+        let a_i_1 = a_unit_1 >> 5u;
+        let a_j_1 = min(tile_row + a_at_1 * 4u, u.t - 4u);
+        let a_from_1 = ((n * u.r + g) * u.s + a_i_1) * (u.t >> 2u) + (a_j_1 >> 2u);
+        let a_unit_2 = lane + 256u;
+        let a_at_2 = a_unit_2 & 31u;
+        let a_i_2 = a_unit_2 >> 5u;
+        let a_j_2 = min(tile_row + a_at_2 * 4u, u.t - 4u);
+        let a_from_2 = ((n * u.r + g) * u.s + a_i_2) * (u.t >> 2u) + (a_j_2 >> 2u);
+        let a_unit_3 = lane + 384u;
+        let a_at_3 = a_unit_3 & 31u;
+        let a_i_3 = a_unit_3 >> 5u;
+        let a_j_3 = min(tile_row + a_at_3 * 4u, u.t - 4u);
+        let a_from_3 = ((n * u.r + g) * u.s + a_i_3) * (u.t >> 2u) + (a_j_3 >> 2u);
+        let b_unit_0 = lane;
+        let b_at_0 = b_unit_0 & 15u;
+        let b_i_0 = b_unit_0 >> 4u;
+        let b_c_0 = min(tile_column + b_at_0 * 4u, u.e - 4u);
+        let b_from_0 = ((n * u.r + g) * u.s + b_i_0) * (u.e >> 2u) + (b_c_0 >> 2u);
+        let b_unit_1 = lane + 128u;
+        let b_at_1 = b_unit_1 & 15u;
+        let b_i_1 = b_unit_1 >> 4u;
+        let b_c_1 = min(tile_column + b_at_1 * 4u, u.e - 4u);
+        let b_from_1 = ((n * u.r + g) * u.s + b_i_1) * (u.e >> 2u) + (b_c_1 >> 2u);
+
+        var acc_0_0 = vec4f(0.0);
+        var acc_0_1 = vec4f(0.0);
+        var acc_1_0 = vec4f(0.0);
+        var acc_1_1 = vec4f(0.0);
+        var acc_2_0 = vec4f(0.0);
+        var acc_2_1 = vec4f(0.0);
+        var acc_3_0 = vec4f(0.0);
+        var acc_3_1 = vec4f(0.0);
+        var acc_4_0 = vec4f(0.0);
+        var acc_4_1 = vec4f(0.0);
+        var acc_5_0 = vec4f(0.0);
+        var acc_5_1 = vec4f(0.0);
+        var acc_6_0 = vec4f(0.0);
+        var acc_6_1 = vec4f(0.0);
+        var acc_7_0 = vec4f(0.0);
+        var acc_7_1 = vec4f(0.0);
+
+        var a_load_0: vec4f;
+        var a_load_1: vec4f;
+        var a_load_2: vec4f;
+        var a_load_3: vec4f;
+        var b_load_0: vec4f;
+        var b_load_1: vec4f;
+        a_load_0 = weight[a_from_0 + (max(begin, padding) - padding) * (u.t >> 2u)];
+        a_load_1 = weight[a_from_1 + (max(begin, padding) - padding) * (u.t >> 2u)];
+        a_load_2 = weight[a_from_2 + (max(begin, padding) - padding) * (u.t >> 2u)];
+        a_load_3 = weight[a_from_3 + (max(begin, padding) - padding) * (u.t >> 2u)];
+        b_load_0 = dy[b_from_0 + (max(begin, padding) - padding) * (u.e >> 2u)];
+        b_load_1 = dy[b_from_1 + (max(begin, padding) - padding) * (u.e >> 2u)];
+        if (begin < padding) {
+            let left = 16u - padding;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_i_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_i_1 < left);
+            a_load_2 = select(vec4f(0.0), a_load_2, a_i_2 < left);
+            a_load_3 = select(vec4f(0.0), a_load_3, a_i_3 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_i_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_i_1 < left);
+        }
+        for (var following = begin + 16u - padding; following < last_term + 16u; following += 16u) {
+            a_tile[a_i_0][a_at_0] = a_load_0;
+            a_tile[a_i_1][a_at_1] = a_load_1;
+            a_tile[a_i_2][a_at_2] = a_load_2;
+            a_tile[a_i_3][a_at_3] = a_load_3;
+            b_tile[b_i_0][b_at_0] = b_load_0;
+            b_tile[b_i_1][b_at_1] = b_load_1;
+            workgroupBarrier();
+            let fetched = min(following, last_term - 16u);
+            a_load_0 = weight[a_from_0 + fetched * (u.t >> 2u)];
+            a_load_1 = weight[a_from_1 + fetched * (u.t >> 2u)];
+            a_load_2 = weight[a_from_2 + fetched * (u.t >> 2u)];
+            a_load_3 = weight[a_from_3 + fetched * (u.t >> 2u)];
+            b_load_0 = dy[b_from_0 + fetched * (u.e >> 2u)];
+            b_load_1 = dy[b_from_1 + fetched * (u.e >> 2u)];
+            {  // i = 0
+                let a_0 = a_tile[0u][row];
+                let a_1 = a_tile[0u][row + 16u];
+                let b_0 = b_tile[0u][column];
+                let b_1 = b_tile[0u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 1
+                let a_0 = a_tile[1u][row];
+                let a_1 = a_tile[1u][row + 16u];
+                let b_0 = b_tile[1u][column];
+                let b_1 = b_tile[1u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 2
+                let a_0 = a_tile[2u][row];
+                let a_1 = a_tile[2u][row + 16u];
+                let b_0 = b_tile[2u][column];
+                let b_1 = b_tile[2u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 3
+                let a_0 = a_tile[3u][row];
+                let a_1 = a_tile[3u][row + 16u];
+                let b_0 = b_tile[3u][column];
+                let b_1 = b_tile[3u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 4
+                let a_0 = a_tile[4u][row];
+                let a_1 = a_tile[4u][row + 16u];
+                let b_0 = b_tile[4u][column];
+                let b_1 = b_tile[4u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 5
+                let a_0 = a_tile[5u][row];
+                let a_1 = a_tile[5u][row + 16u];
+                let b_0 = b_tile[5u][column];
+                let b_1 = b_tile[5u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 6
+                let a_0 = a_tile[6u][row];
+                let a_1 = a_tile[6u][row + 16u];
+                let b_0 = b_tile[6u][column];
+                let b_1 = b_tile[6u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 7
+                let a_0 = a_tile[7u][row];
+                let a_1 = a_tile[7u][row + 16u];
+                let b_0 = b_tile[7u][column];
+                let b_1 = b_tile[7u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 8
+                let a_0 = a_tile[8u][row];
+                let a_1 = a_tile[8u][row + 16u];
+                let b_0 = b_tile[8u][column];
+                let b_1 = b_tile[8u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 9
+                let a_0 = a_tile[9u][row];
+                let a_1 = a_tile[9u][row + 16u];
+                let b_0 = b_tile[9u][column];
+                let b_1 = b_tile[9u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 10
+                let a_0 = a_tile[10u][row];
+                let a_1 = a_tile[10u][row + 16u];
+                let b_0 = b_tile[10u][column];
+                let b_1 = b_tile[10u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 11
+                let a_0 = a_tile[11u][row];
+                let a_1 = a_tile[11u][row + 16u];
+                let b_0 = b_tile[11u][column];
+                let b_1 = b_tile[11u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 12
+                let a_0 = a_tile[12u][row];
+                let a_1 = a_tile[12u][row + 16u];
+                let b_0 = b_tile[12u][column];
+                let b_1 = b_tile[12u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 13
+                let a_0 = a_tile[13u][row];
+                let a_1 = a_tile[13u][row + 16u];
+                let b_0 = b_tile[13u][column];
+                let b_1 = b_tile[13u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 14
+                let a_0 = a_tile[14u][row];
+                let a_1 = a_tile[14u][row + 16u];
+                let b_0 = b_tile[14u][column];
+                let b_1 = b_tile[14u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // i = 15
+                let a_0 = a_tile[15u][row];
+                let a_1 = a_tile[15u][row + 16u];
+                let b_0 = b_tile[15u][column];
+                let b_1 = b_tile[15u][column + 8u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            workgroupBarrier();
+        }
+
+        for (var number = 0u; number < 16u; number += 1u) {
+            var total_: vec4f;
+            switch number {
+                case 0u: { total_ = acc_0_0; }
+                case 1u: { total_ = acc_0_1; }
+                case 2u: { total_ = acc_1_0; }
+                case 3u: { total_ = acc_1_1; }
+                case 4u: { total_ = acc_2_0; }
+                case 5u: { total_ = acc_2_1; }
+                case 6u: { total_ = acc_3_0; }
+                case 7u: { total_ = acc_3_1; }
+                case 8u: { total_ = acc_4_0; }
+                case 9u: { total_ = acc_4_1; }
+                case 10u: { total_ = acc_5_0; }
+                case 11u: { total_ = acc_5_1; }
+                case 12u: { total_ = acc_6_0; }
+                case 13u: { total_ = acc_6_1; }
+                case 14u: { total_ = acc_7_0; }
+                default: { total_ = acc_7_1; }
+            }
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u), total_);
+            }
+            if (!whole) {
+                parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = total_;
+            }
+        }
+    }
+}
+
 @group(0) @binding(1) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dv_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> weight_edge: array<f32>;

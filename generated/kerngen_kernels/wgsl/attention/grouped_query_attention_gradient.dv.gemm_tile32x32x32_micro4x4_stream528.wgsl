@@ -428,6 +428,410 @@ fn main(
     }
 }
 
+// Kernels of one element, 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
+// Also run for grouped_query_attention_backward, stage dv: gemm_tile32x32x32_micro4x4_stream528.
+@compute @workgroup_size(64)
+fn pointwise(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.t + 31u) >> 5u;
+    let tile_columns = (u.e + 31u) >> 5u;
+    let turns = max((u.s + 31u) >> 5u, 1u);
+    let all_turns = u.b * u.r * tile_rows * tile_columns * turns;
+    let least = min(16u, turns);
+    let even_share = max((all_turns + 527u) / 528u, least);
+    let waves = select(turns * ((u.b * u.r * tile_rows * tile_columns + 527u) / 528u), (turns * 4u + 4u) / 5u, u.b * u.r * tile_rows * tile_columns * 2u <= 528u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
+    if (group * share >= all_turns) {
+        return;
+    }
+    let end = min(group * share + share, all_turns);
+    let padding = PADDED * (((u.s + 31u) >> 5u) * 32u - u.s);
+    for (var turn = group * share; turn < end; turn = (turn / turns + 1u) * turns) {
+        let first_turn = turn % turns;
+        let last_turn = min(first_turn + (end - turn), turns);
+        let begin = first_turn * 32u;
+        let last_term = last_turn * 32u - padding;
+        let whole = last_turn - first_turn == turns;
+        let slot = group * 2u + u32(first_turn == 0u);
+        let n = turn / turns / tile_columns / tile_rows / u.r;
+        let g = turn / turns / tile_columns / tile_rows % u.r;
+        let tile_row = turn / turns / tile_columns % tile_rows * 32u;
+        let tile_column = turn / turns % tile_columns * 32u;
+        let column = lane & 7u;
+        let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
+        let a_unit_0 = lane;
+        let a_at_0 = a_unit_0 & 7u;
+        let a_i_0 = a_unit_0 >> 3u;
+        let a_j_0 = min(tile_row + a_at_0 * 4u, u.t - 4u);
+        let a_from_0 = ((n * u.r + g) * u.s + a_i_0) * (u.t >> 2u) + (a_j_0 >> 2u);
+        let a_unit_1 = lane + 64u;
+        let a_at_1 = a_unit_1 & 7u;
+        let a_i_1 = a_unit_1 >> 3u;
+        let a_j_1 = min(tile_row + a_at_1 * 4u, u.t - 4u);
+        let a_from_1 = ((n * u.r + g) * u.s + a_i_1) * (u.t >> 2u) + (a_j_1 >> 2u);
+        let a_unit_2 = lane + 128u;
+        let a_at_2 = a_unit_2 & 7u;
+        let a_i_2 = a_unit_2 >> 3u;
+        let a_j_2 = min(tile_row + a_at_2 * 4u, u.t - 4u);
+        let a_from_2 = ((n * u.r + g) * u.s + a_i_2) * (u.t >> 2u) + (a_j_2 >> 2u);
+        let a_unit_3 = lane + 192u;
+        let a_at_3 = a_unit_3 & 7u;
+        let a_i_3 = a_unit_3 >> 3u;
+        let a_j_3 = min(tile_row + a_at_3 * 4u, u.t - 4u);
+        let a_from_3 = ((n * u.r + g) * u.s + a_i_3) * (u.t >> 2u) + (a_j_3 >> 2u);
+        let b_unit_0 = lane;
+        let b_at_0 = b_unit_0 & 7u;
+        let b_i_0 = b_unit_0 >> 3u;
+        let b_c_0 = min(tile_column + b_at_0 * 4u, u.e - 4u);
+        let b_from_0 = ((n * u.r + g) * u.s + b_i_0) * (u.e >> 2u) + (b_c_0 >> 2u);
+        let b_unit_1 = lane + 64u;
+        let b_at_1 = b_unit_1 & 7u;
+        let b_i_1 = b_unit_1 >> 3u;
+        let b_c_1 = min(tile_column + b_at_1 * 4u, u.e - 4u);
+        let b_from_1 = ((n * u.r + g) * u.s + b_i_1) * (u.e >> 2u) + (b_c_1 >> 2u);
+        let b_unit_2 = lane + 128u;
+        let b_at_2 = b_unit_2 & 7u;
+        let b_i_2 = b_unit_2 >> 3u;
+        let b_c_2 = min(tile_column + b_at_2 * 4u, u.e - 4u);
+        let b_from_2 = ((n * u.r + g) * u.s + b_i_2) * (u.e >> 2u) + (b_c_2 >> 2u);
+        let b_unit_3 = lane + 192u;
+        let b_at_3 = b_unit_3 & 7u;
+        let b_i_3 = b_unit_3 >> 3u;
+        let b_c_3 = min(tile_column + b_at_3 * 4u, u.e - 4u);
+        let b_from_3 = ((n * u.r + g) * u.s + b_i_3) * (u.e >> 2u) + (b_c_3 >> 2u);
+
+        var acc_0 = vec4f(0.0);
+        var acc_1 = vec4f(0.0);
+        var acc_2 = vec4f(0.0);
+        var acc_3 = vec4f(0.0);
+
+        var a_load_0: vec4f;
+        var a_load_1: vec4f;
+        var a_load_2: vec4f;
+        var a_load_3: vec4f;
+        var b_load_0: vec4f;
+        var b_load_1: vec4f;
+        var b_load_2: vec4f;
+        var b_load_3: vec4f;
+        a_load_0 = weight[a_from_0 + (max(begin, padding) - padding) * (u.t >> 2u)];
+        a_load_1 = weight[a_from_1 + (max(begin, padding) - padding) * (u.t >> 2u)];
+        a_load_2 = weight[a_from_2 + (max(begin, padding) - padding) * (u.t >> 2u)];
+        a_load_3 = weight[a_from_3 + (max(begin, padding) - padding) * (u.t >> 2u)];
+        b_load_0 = dy[b_from_0 + (max(begin, padding) - padding) * (u.e >> 2u)];
+        b_load_1 = dy[b_from_1 + (max(begin, padding) - padding) * (u.e >> 2u)];
+        b_load_2 = dy[b_from_2 + (max(begin, padding) - padding) * (u.e >> 2u)];
+        b_load_3 = dy[b_from_3 + (max(begin, padding) - padding) * (u.e >> 2u)];
+        if (begin < padding) {
+            let left = 32u - padding;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_i_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_i_1 < left);
+            a_load_2 = select(vec4f(0.0), a_load_2, a_i_2 < left);
+            a_load_3 = select(vec4f(0.0), a_load_3, a_i_3 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_i_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_i_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_i_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_i_3 < left);
+        }
+        for (var following = begin + 32u - padding; following < last_term + 32u; following += 32u) {
+            a_tile[a_i_0][a_at_0] = a_load_0;
+            a_tile[a_i_1][a_at_1] = a_load_1;
+            a_tile[a_i_2][a_at_2] = a_load_2;
+            a_tile[a_i_3][a_at_3] = a_load_3;
+            b_tile[b_i_0][b_at_0] = b_load_0;
+            b_tile[b_i_1][b_at_1] = b_load_1;
+            b_tile[b_i_2][b_at_2] = b_load_2;
+            b_tile[b_i_3][b_at_3] = b_load_3;
+            workgroupBarrier();
+            let fetched = min(following, last_term - 32u);
+            a_load_0 = weight[a_from_0 + fetched * (u.t >> 2u)];
+            a_load_1 = weight[a_from_1 + fetched * (u.t >> 2u)];
+            a_load_2 = weight[a_from_2 + fetched * (u.t >> 2u)];
+            a_load_3 = weight[a_from_3 + fetched * (u.t >> 2u)];
+            b_load_0 = dy[b_from_0 + fetched * (u.e >> 2u)];
+            b_load_1 = dy[b_from_1 + fetched * (u.e >> 2u)];
+            b_load_2 = dy[b_from_2 + fetched * (u.e >> 2u)];
+            b_load_3 = dy[b_from_3 + fetched * (u.e >> 2u)];
+            {  // i = 0
+                let a_0 = a_tile[0u][row];
+                let b_0 = b_tile[0u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 1
+                let a_0 = a_tile[1u][row];
+                let b_0 = b_tile[1u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 2
+                let a_0 = a_tile[2u][row];
+                let b_0 = b_tile[2u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 3
+                let a_0 = a_tile[3u][row];
+                let b_0 = b_tile[3u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 4
+                let a_0 = a_tile[4u][row];
+                let b_0 = b_tile[4u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 5
+                let a_0 = a_tile[5u][row];
+                let b_0 = b_tile[5u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 6
+                let a_0 = a_tile[6u][row];
+                let b_0 = b_tile[6u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 7
+                let a_0 = a_tile[7u][row];
+                let b_0 = b_tile[7u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 8
+                let a_0 = a_tile[8u][row];
+                let b_0 = b_tile[8u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 9
+                let a_0 = a_tile[9u][row];
+                let b_0 = b_tile[9u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 10
+                let a_0 = a_tile[10u][row];
+                let b_0 = b_tile[10u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 11
+                let a_0 = a_tile[11u][row];
+                let b_0 = b_tile[11u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 12
+                let a_0 = a_tile[12u][row];
+                let b_0 = b_tile[12u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 13
+                let a_0 = a_tile[13u][row];
+                let b_0 = b_tile[13u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 14
+                let a_0 = a_tile[14u][row];
+                let b_0 = b_tile[14u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 15
+                let a_0 = a_tile[15u][row];
+                let b_0 = b_tile[15u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 16
+                let a_0 = a_tile[16u][row];
+                let b_0 = b_tile[16u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 17
+                let a_0 = a_tile[17u][row];
+                let b_0 = b_tile[17u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 18
+                let a_0 = a_tile[18u][row];
+                let b_0 = b_tile[18u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 19
+                let a_0 = a_tile[19u][row];
+                let b_0 = b_tile[19u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 20
+                let a_0 = a_tile[20u][row];
+                let b_0 = b_tile[20u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 21
+                let a_0 = a_tile[21u][row];
+                let b_0 = b_tile[21u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 22
+                let a_0 = a_tile[22u][row];
+                let b_0 = b_tile[22u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 23
+                let a_0 = a_tile[23u][row];
+                let b_0 = b_tile[23u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 24
+                let a_0 = a_tile[24u][row];
+                let b_0 = b_tile[24u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 25
+                let a_0 = a_tile[25u][row];
+                let b_0 = b_tile[25u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 26
+                let a_0 = a_tile[26u][row];
+                let b_0 = b_tile[26u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 27
+                let a_0 = a_tile[27u][row];
+                let b_0 = b_tile[27u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 28
+                let a_0 = a_tile[28u][row];
+                let b_0 = b_tile[28u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 29
+                let a_0 = a_tile[29u][row];
+                let b_0 = b_tile[29u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 30
+                let a_0 = a_tile[30u][row];
+                let b_0 = b_tile[30u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // i = 31
+                let a_0 = a_tile[31u][row];
+                let b_0 = b_tile[31u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            workgroupBarrier();
+        }
+
+        for (var number = 0u; number < 4u; number += 1u) {
+            var total_: vec4f;
+            switch number {
+                case 0u: { total_ = acc_0; }
+                case 1u: { total_ = acc_1; }
+                case 2u: { total_ = acc_2; }
+                default: { total_ = acc_3; }
+            }
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, total_);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = total_;
+            }
+        }
+    }
+}
+
 @group(0) @binding(1) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dv_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> weight_edge: array<f32>;

@@ -23,9 +23,61 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read_write> dx: array<f32>;
+@group(0) @binding(1) var<storage, read_write> dx: array<vec4f>;
 @group(0) @binding(2) var<storage, read> parts: array<vec4f>;
 var<workgroup> totals: array<vec4f, 256>;
+
+// Second of two dispatches: the slots of tiles that have several.
+@compute @workgroup_size(256)
+fn finish(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let pieces = (TILE_M * TILE_N) >> 8u;
+    let number = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.c + TILE_M - 1u) / TILE_M;
+    let tile_columns = (u.w + TILE_N - 1u) / TILE_N;
+    let turns = max((u.o + TILE_K - 1u) / TILE_K, 1u);
+    let all_turns = u.b * tile_rows * tile_columns * turns;
+    let least = min((524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K), turns);
+    let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
+    let waves = select(turns * ((u.b * tile_rows * tile_columns + STREAM - 1u) / STREAM), (turns * select(4u, 3u, TILE_M * TILE_N >= 4096u) + 4u) / 5u, u.b * tile_rows * tile_columns * 2u <= STREAM);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
+    let which = number / pieces;
+    let by_tile = share < turns;
+    let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);
+    let first_turn = tile * turns;
+    let first = first_turn / share;
+    let last = (first_turn + turns - 1u) / share;
+    if (first == last || (!by_tile && first != which) || first_turn >= all_turns) {
+        return;
+    }
+    let element = (number % pieces * 64u + (lane & 63u)) * 4u;
+    var total = vec4f(0.0);
+    for (var part = first + (lane >> 6u); part < last + 1u; part += 4u) {
+        total += parts[((part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element) >> 2u];
+    }
+    totals[lane] = total;
+    workgroupBarrier();
+    if (lane >= 64u) {
+        return;
+    }
+    total += totals[lane + 64u];
+    total += totals[lane + 128u];
+    total += totals[lane + 192u];
+    let n = tile / tile_columns / tile_rows;
+    let tile_row = tile / tile_columns % tile_rows * TILE_M;
+    let tile_column = tile % tile_columns * TILE_N;
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    if (result_row >= u.c || result_column >= u.w) {
+        return;
+    }
+    dx[((n * u.c + result_row) * u.w + result_column) >> 2u] = total;
+}
+
+@group(0) @binding(1) var<storage, read_write> dx_finish_edge: array<f32>;
 
 // Second of two dispatches: the slots of tiles that have several.
 @compute @workgroup_size(256)
@@ -75,7 +127,7 @@ fn finish_edge(
             let place = result_column + number_ * (TILE_N >> 2u);
             let n = place / u.w;
             let j = place % u.w;
-            dx[(n * u.c + result_row) * u.w + j] = total[number_];
+            dx_finish_edge[(n * u.c + result_row) * u.w + j] = total[number_];
         }
     }
 }
