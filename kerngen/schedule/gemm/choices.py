@@ -16,6 +16,7 @@ from kerngen.schedule.gemm.tiling import (
     LARGE_OPTIONS,
     LARGEST_OPTIONS,
     LOW_OPTIONS,
+    LOWEST_OPTIONS,
     MEDIUM_OPTIONS,
     SMALL_OPTIONS,
     TINY_OPTIONS,
@@ -42,7 +43,8 @@ or not, the choice took 2 % more than the best of the four for each, at worst 19
 """
 
 WINDOW_TILES: Final[tuple[tuple[Options, int], ...]] = (
-    (LOW_OPTIONS, 48),
+    (LOWEST_OPTIONS, 28),
+    (LOW_OPTIONS, 36),
     (SMALL_OPTIONS, 33),
     (WINDOWED_OPTIONS, 45),
     (HIGH_OPTIONS, 59),
@@ -53,6 +55,7 @@ WINDOW_TILES: Final[tuple[tuple[Options, int], ...]] = (
 The rows are kernels, or channels, and the columns the places of all images.  Of 41 products
 there, forward and backward, with 32 to 1,024 channels, 1 x 1 to 5 x 5, the choice took 5 % more
 than the best of ten tiles for each; tiles of 128 x 64 for all take 21 % more, at worst 78 %.
+Those of 8 and 16 rows were measured later, with 1 to 16 channels or kernels.
 """
 
 NARROW: Final = 64

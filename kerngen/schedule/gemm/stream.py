@@ -53,6 +53,14 @@ tiles of 128 x 64 with 128 terms to a share, 15.2 with 64, 22.5 with 32; in tile
 13.0 with all 512 terms, 16.1 with 256.
 """
 
+LEAST_ROWS: Final = 32
+"""A tile of fewer rows works as long as one of 32, as it waits for what it loads of the columns.
+
+On an H200, in us, where its rows count as 32 and as what they are: the gradient of 2 images of 3 x
+32 x 32 by 64 kernels of 3 x 3 16 and 39 in tiles of 8 x 128 x 8, 1 x 64 x 80 x 80 by 3 kernels 17
+and 42; in tiles of 16 x 128 x 16 16 x 1024 x 1024 of `nt` 14 and 21, 16 x 2048 x 2048 16 and 23.
+"""
+
 FIFTHS: Final = (3, 4)
 """How many fifths of a wave's time half of its workgroups take, of large and of small tiles."""
 
@@ -137,7 +145,8 @@ class TermShares:
     @property
     def least(self) -> host.Size:
         """The least even share in turns: for `LEAST_WORK` products, but at most a tile's."""
-        least = host.ceil_div(LEAST_WORK, self.m * self.n * self.k)
+        rows = host.maximum(self.m, LEAST_ROWS)
+        least = host.ceil_div(LEAST_WORK, rows * self.n * self.k)
         return host.minimum(least, self.turns)
 
     @property

@@ -155,13 +155,31 @@ TINY_OPTIONS: Final[Options] = {"tile": (32, 32, 8), "micro": (4, 4)}
 """For many matrices of up to 32 x 32 results: 5,000 products of 18 x 18 take 58 us on an H200, and
 98 in tiles of 32 terms; of 24 x 24 40 and 64, 2,000 of 28 x 28 20 and 27."""
 
-LOW_OPTIONS: Final[Options] = {
-    "tile": (16, 128, 16),
-    "micro": (4, 8),
-    "stream": (528,),
+LOWEST_OPTIONS: Final[Options] = {
+    "tile": (8, 128, 8),
+    "micro": (4, 4),
+    "stream": (1056,),
 }
-"""For few rows, as the channels of photographs: the gradient of 8 images of 3 x 224 x 224 by
-64 kernels of 7 x 7 with stride 4 takes 215 us on an H200, and 307 in tiles of 32 x 32."""
+LOW_OPTIONS: Final[Options] = {
+    "tile": (16, 128, 8),
+    "micro": (4, 4),
+    "stream": (1056,),
+}
+"""For windows with few rows, as the channels of photographs.
+
+Of 16 terms a turn, an invocation would have more places of windows than registers.  On an H200, in
+us, the best of six tilings of 4 and 8 rows is within 10 % of 8 x 128 x 8 but for the last, 172:
+
+| windows | 8 x 128 x 8 | 16 x 128 x 8 | 16 x 128 x 16 |
+| --- | --- | --- | --- |
+| gradient of 8 x 3 x 224 x 224 by 64 x 7 x 7, stride 2 | 394 | 565 | 671 |
+| gradient of 16 x 3 x 128 x 128 by 32 x 3 x 3, stride 2 | 39 | 52 | 68 |
+| gradient of 8 x 16 x 56 x 56 by 64 x 3 x 3 | 50 | 39 | 45 |
+| 1 x 64 x 80 x 80 by 3 x 3 x 3 | 17 | 17 | 25 |
+| 2 x 128 x 28 x 28 by 8 x 3 x 3 | 16 | 14 | 22 |
+| 8 x 320 x 64 x 64 by 4 x 3 x 3 | 133 | 177 | 262 |
+| 4 x 64 x 256 x 256 by 3 x 3 x 3 | 201 | 268 | 394 |
+"""
 
 WINDOWED_OPTIONS: Final[Options] = {
     "tile": (64, 64, 16),
