@@ -5,12 +5,13 @@
 
 A tile has rows along one index and columns along another, so that the first form is h products,
 with as many columns as a head has, and the second is one.  Of indices of the result those of
-one factor are merged, and of the reduction any.
+one factor are merged, and of the reduction any.  Strategies compare the tensors of several stages,
+so that a tensor that is written keeps its axes where other stages use it, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -28,13 +29,16 @@ _Run: TypeAlias = tuple[Index, ...]
 """Indices that are merged, in the order of memory."""
 
 
-def with_merged_axes(stage: Stage) -> Stage:
-    """Return a stage with the axes of its product merged; any other stage as it is."""
-    runs = tuple(_runs(stage))
+def with_merged_axes(stage: Stage, others: Iterable[Stage]) -> Stage:
+    """Return a stage with the axes of its product merged; any other stage as it is.
+
+    `others` are the other stages of the kernel.
+    """
+    runs = tuple(_runs(stage, others))
     return _Merging(runs).stage(stage) if runs else stage
 
 
-def _runs(stage: Stage) -> Iterator[_Run]:
+def _runs(stage: Stage, others: Iterable[Stage]) -> Iterator[_Run]:
     """Yield the runs of indices that can be merged."""
     reduce = stage.reduction
     if reduce is None or stage.loop or len(stage.domain) < 2:
@@ -43,7 +47,8 @@ def _runs(stage: Stage) -> Iterator[_Run]:
     if isinstance(found, str) or found.row is None or reduce.condition is not None:
         return
     left, right = free_indices(found.left), free_indices(found.right)
-    accesses = _Accesses.of(stage)
+    accesses = _Accesses(_shared(others))
+    accesses.add_all(stage)
     for side in (left - right, right - left):
         yield from _neighbours(stage.domain, side, accesses)
     yield from _neighbours(reduce.indices, {*reduce.indices}, accesses)
@@ -72,24 +77,25 @@ def _run(indices: _Run) -> Iterator[_Run]:
 class _Accesses:
     """How a stage uses its indices.
 
+    - `kept`: the names of the tensors whose axes can't be merged
     - `places`: the subscripts of each read and write, in order; None for one that is no bare
       index over its whole axis
     - `others`: the indices that are used in such a subscript, or as numbers
     """
 
-    places: list[tuple[Index | None, ...]] = field(default_factory=list)
-    others: set[Index] = field(default_factory=set)
+    kept: frozenset[str]
+    places: list[tuple[Index | None, ...]] = field(
+        default_factory=list[tuple[Index | None, ...]]
+    )
+    others: set[Index] = field(default_factory=set[Index])
 
-    @staticmethod
-    def of(stage: Stage) -> _Accesses:
-        """Return the accesses of a stage."""
-        found = _Accesses()
+    def add_all(self, stage: Stage) -> None:
+        """Add the accesses of a stage."""
         for step in stage.steps:
             if isinstance(step, Write):
                 subscripts = tuple(map(ir.IndexValue, stage.domain))
-                found._add(ir.Load(step.tensor, subscripts, step.path))
-            found._add(step.value)
-        return found
+                self._add(ir.Load(step.tensor, subscripts, step.path))
+            self._add(step.value)
 
     def are_side_by_side(self, first: Index, second: Index) -> bool:
         """Whether two indices are neighbours, in this order, in each access that has either."""
@@ -106,6 +112,8 @@ class _Accesses:
                 self.others.add(index)
             case ir.Load(subscripts=subscripts, tensor=tensor):
                 places = tuple(map(_whole_axis, subscripts, tensor.extents))
+                if tensor.name in self.kept:
+                    places = (None,) * len(places)
                 self.places.append(places)
                 # The values of subscripts, then those of places in the element.
                 for number, child in enumerate(children(expr)):
@@ -114,6 +122,19 @@ class _Accesses:
             case _:
                 for child in children(expr):
                     self._add(child)
+
+
+def _shared(stages: Iterable[Stage]) -> frozenset[str]:
+    """Return the names of the tensors of stages that are written at all, inputs left out."""
+    used = (
+        tensor
+        for stage in stages
+        for tensor in (
+            *stage.tensors_read,
+            *(step.tensor for step in stage.steps if isinstance(step, Write)),
+        )
+    )
+    return frozenset(x.name for x in used if x.role is not ir.Role.INPUT)
 
 
 def _whole_axis(subscript: ir.Subscript, extent: ir.Extent) -> Index | None:

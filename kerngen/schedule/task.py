@@ -81,6 +81,11 @@ class Task:
         return tuple(takewhile(is_scalar_only, stages)) or (self.stage,)
 
     @property
+    def other_stages(self) -> tuple[Stage, ...]:
+        """The other stages of the kernel."""
+        return tuple(stage for stage in self.staged.stages if stage != self.stage)
+
+    @property
     def _number(self) -> int:
         return self.staged.stages.index(self.stage)
 

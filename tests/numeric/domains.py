@@ -173,9 +173,12 @@ _WINDOWS = {
     "s_len": (1, 3, 4),
     "groups": (1, 2, 3),
 }
+# As many channels as a tile has terms, along which the products of kernels of 1 x 1 sum.
+_CHANNELS = (0, 36)
 _CONV = Domain(
     lengths={
-        **_bounded("b o c", 0, 4),
+        **_bounded("b o", 0, 4),
+        "c": _CHANNELS,
         **_bounded("h w", 7, 18),
         **_bounded("r s", 1, 4),
         **_bounded("p t", 1, 2),
@@ -184,7 +187,8 @@ _CONV = Domain(
 )
 _CONV_GRADIENT = Domain(
     lengths={
-        **_bounded("b o c", 0, 4),
+        **_bounded("b c", 0, 4),
+        "o": _CHANNELS,
         **_bounded("h w", 16, 20),
         **_bounded("r s p t", 1, 4),
     },
@@ -253,9 +257,11 @@ DOMAINS: Mapping[str, Domain] = {
         Domain(inputs={"x": spread, "target": unit}),
     ),
     **_all(
-        "conv1d conv2d conv2d_bias depthwise_conv2d conv2d_input_gradient"
-        " max_pool2d avg_pool2d",
+        "conv1d conv2d conv2d_bias depthwise_conv2d max_pool2d avg_pool2d",
         _CONV,
+    ),
+    "conv2d_input_gradient": replace(
+        _CONV, lengths={**_CONV.lengths, "c": (0, 4), "o": _CHANNELS}
     ),
     "conv1d_gradient": _CONV_GRADIENT,
     **_all("conv2d_kernel_gradient depthwise_conv2d_gradient", _KERNEL_GRADIENT),

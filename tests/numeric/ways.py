@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain, combinations, pairwise
 from typing import Any, final
 
 import numpy as np
@@ -37,7 +37,10 @@ The least suits rows along two dims, of 16 elements in all.
 SMALL_BYTES = 32768
 """The workgroup memory of Mesa's lavapipe, on which tests run: few ways need more."""
 
-TRIES = 20
+TRIES = 60
+"""How many scalars are drawn: of nine strides and pads, one suits a product of matrices."""
+
+NEAR = 200
 FEW = 6
 
 _NUMBER = re.compile(r"\d+")
@@ -219,7 +222,10 @@ def folded(size: int, most: int) -> int:
 
 
 def _nearby(sizes: Dims) -> Iterator[Dims]:
-    """Sizes below some limit, rounded up to some step, then any near them, then small ones."""
+    """Sizes below some limit, rounded up to some step, then with 1 in two dims, then others.
+
+    The others are any near them, and small ones.
+    """
     for most in MOST:
         under = {dim: folded(size, most) for dim, size in sizes.items()}
         for step in STEPS:
@@ -227,10 +233,13 @@ def _nearby(sizes: Dims) -> Iterator[Dims]:
                 yield {
                     d: max(ceil_div(n, step), least) * step for d, n in under.items()
                 }
+    for length in (16, 20, 32, 36):
+        for ones in combinations(sizes, 2):  # as of kernels of 1 x 1
+            yield dict.fromkeys(sizes, length) | dict.fromkeys(ones, 1)
     rng = np.random.default_rng(0)
-    for _ in range(10 * TRIES):
+    for _ in range(NEAR):
         yield {d: int(rng.integers(n + 20)) for d, n in sizes.items()}
-    for _ in range(10 * TRIES):  # few elements in all, along three dims and more
+    for _ in range(NEAR):  # few elements in all, along three dims and more
         yield {d: int(rng.integers(1, FEW)) for d in sizes}
 
 

@@ -79,7 +79,7 @@ def stage_of(text: str) -> Stage:
 def test_neighbours_of_one_side_are_merged(
     einsum: str, merged: tuple[str, str]
 ) -> None:
-    stage = with_merged_axes(stage_of(source(einsum)))
+    stage = with_merged_axes(stage_of(source(einsum)), ())
     assert stage.reduction is not None
     found = stage.domain, stage.reduction.indices
     for indices, names in zip(found, merged, strict=True):
@@ -119,7 +119,7 @@ def test_an_index_with_another_use_is_kept(
         f"{{ y[i, g, j] = {value}; }}"
     )
     stage = stage_of(text)
-    assert with_merged_axes(stage) == stage
+    assert with_merged_axes(stage, ()) == stage
     draw = Inputs(3)
     x, w, z = draw.f32(40, 20), draw.f32(20, 3, 32), draw.f32(40, 3)
     heads = np.arange(3.0)
@@ -133,3 +133,26 @@ def test_an_index_with_another_use_is_kept(
         tensors = tuple(ctx.tensor(array, f32) for array in (x, w, z))
         (y,) = kernel.launch(ctx, tensors, (), (None,))
         np.testing.assert_array_equal(y.numpy(), np.einsum(einsum, *factors))
+
+
+def test_axes_of_what_other_stages_read_are_kept(ctx: Context) -> None:
+    text = (
+        "kernel f(x: f32[s, p], w: f32[p, h, d]) -> y: f32[s, h, d], z: f32[s, h] {"
+        " let a[i, g, j] = sum[q] x[i, q] * w[q, g, j];"
+        " y[i, g, j] = sum[q] x[i, q] * w[q, g, j];"
+        " z[i, g] = max[j] a[i, g, j]; }"
+    )
+    (program,) = compile_text(text, "s.kern").programs
+    merged = {
+        stage.name: len(with_merged_axes(stage, program.staged.stages).domain)
+        for stage in program.staged.stages
+    }
+    assert merged["a"] == 3
+    draw = Inputs(3)
+    x, w = draw.f32(40, 20), draw.f32(20, 3, 32)
+    wanted = np.einsum("sp,phd->shd", x, w)
+    with built(text) as (kernel,):
+        inputs = (ctx.tensor(x, f32), ctx.tensor(w, f32))
+        y, z = kernel.launch(ctx, inputs, (), (None, None))
+        np.testing.assert_array_equal(y.numpy(), wanted)
+        np.testing.assert_array_equal(z.numpy(), wanted.max(2))

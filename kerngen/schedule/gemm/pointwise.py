@@ -130,6 +130,7 @@ def _with_reduction(task: Task, reduce: ir.Reduce) -> Task:
         replace(step, value=replaced(step.value, before, reduce))
         for step in task.stage.steps
     )
-    stage = with_merged_axes(replace(task.stage, steps=steps))
+    whole = replace(task.stage, steps=steps)
+    stage = with_merged_axes(whole, task.other_stages)
     stages = (stage if x == task.stage else x for x in task.staged.stages)
     return replace(task, staged=replace(task.staged, stages=(*stages,)), stage=stage)
