@@ -45,12 +45,22 @@ from kerngen.schedule.sizes import domain_size, loop_trips, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
-LEAST_WORK: Final = 2**19
+LEAST_WORK: Final = 2**16
 """The least work of a share, in products of two numbers: m * n * k for each turn.
 
-Smaller shares would cost more than they gain: on an H100, 512 x 512 x 512 takes 14.8 us in
-tiles of 128 x 64 with 128 terms to a share, 15.2 with 64, 22.5 with 32; in tiles of 32 x 32,
-13.0 with all 512 terms, 16.1 with 256.
+Two turns in tiles of 32 x 32.  Which shares are worth the second dispatch, `share` decides; with
+more at least, products of few tiles were not shared that gain by it.  Of 130 products on an H200,
+with sides of 16 to 1,500, in us:
+
+| product | 2^19 | 2^18 | 2^17 | 2^16 |
+| --- | --- | --- | --- | --- |
+| 80 x 752 by 752 x 82, `tn` | 16.3 | 13.6 | 8.3 | |
+| 64 x 872 by 872 x 424, `nt` | 14.3 | 11.3 | 8.5 | |
+| 396 x 688 by 688 x 68, `nn` | 13.4 | 11.1 | 8.9 | |
+| 59 x 374 by 374 x 537, `tn` | | | 11.3 | 7.9 |
+| 168 x 353 by 353 x 248, `nt` | | | 10.5 | 8.4 |
+| 112 x 4168 by 4168 x 40, `tn` | | | 9.3 | 9.8 |
+| 368 x 640 by 640 x 621, `nn` | 19.3 | 20.4 | 20.5 | 20.5 |
 """
 
 LEAST_ROWS: Final = 32

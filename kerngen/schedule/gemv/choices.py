@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, any_of, compare, remainder
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    Guard,
+    all_of,
+    any_of,
+    compare,
+    divides,
+    remainder,
+)
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import Contraction, memory_axis
 from kerngen.schedule.gemv.shape import MatrixLayout
@@ -46,6 +55,9 @@ RESULTS_OF_ONE_ROW: Final = 4096
 RESULTS_OF_GEMV: Final = 16384
 TERMS_ALONG_ROWS: Final = 64
 MOST_TERMS_OF_FEW_RESULTS: Final = 6144
+MOST_PRODUCTS_OF_ODD: Final = 2**22
+RESULTS_OF_ROWS_AT_ONCE: Final = 2**16
+MOST_PRODUCTS_AT_ONCE: Final = 3 << 24
 FITTING: Final = 2**22
 AT_ONCE: Final[Mapping[MatrixLayout, Options]] = {
     "rows": {"rows": (4,), "columns": (4,), "lanes": (64, 4)},
@@ -55,15 +67,21 @@ AT_ONCE: Final[Mapping[MatrixLayout, Options]] = {
 
 - Up to 8 rows: four at once, by `gemv`.  On an H200, 4 rows by a matrix of 4096 x 4096 take 28 us
   if it is transposed, in tiles 80; 60 and 162 if it is not.
-- Up to 16,384 results, of 64 terms or more if the matrix is transposed, and of 256 if not: the
-  same.  128 x 1024 by 1024 x 128 takes 5.4 us (13.5) and 42 (64), 128 x 64 by 64 x 128 7.1 (8.8).
-- Up to 4,096 results, if it is not transposed: one row at once.  24 x 2048 by 2048 x 24 takes 24
-  us, with four 41, in tiles 63.
+- Up to 16,384 results, of 64 terms or more if the matrix is transposed: the same.  128 x 1024 by
+  1024 x 128 takes 5.4 us (13.5), 128 x 64 by 64 x 128 7.1 (8.8).
+- Up to 65,536 results of 64 terms or more if it is not, and 50 million products of two numbers: the
+  same.  77 x 768 by 768 x 768 takes 8.6 us (11.3), 50 x 512 by 512 x 512 5.5 (7.2), 283 x 285 by
+  285 x 152 5.4 (8.7), 256 x 256 by 256 x 256 4.9 (6.7).
+- If rows of the matrix are no whole vectors, up to 4 million products: 200 x 1000 by 1000 x 70
+  takes 17.4 us (8.7), 86 x 3993 by a transposed 24 x 3993 17.2 (8.7), 56 x 2152 by 2152 x 69, one
+  row at once, 12.5 (8.1).
+- Up to 4,096 results of 256 terms or more, if it is not: one row at once.  24 x 1816 by 1816 x 96
+  takes 7.5 us, with four 9.6.
 - Up to 1,024 results, if it is: `rows`, a row of terms for each.  That takes 12, 21 and 57 us.
 
 But for few rows, they read both factors many times, which is for factors of up to 4,194,304
-elements together, that stay in a cache, and for up to 6,144 terms: 100 x 5000 by 5000 x 100 takes
-12.7 us (14.6), but 64 x 16,384 by 16,384 x 64 30 us (13), and 128 x 10,000 by 10,000 x 128 24 (19).
+elements together, that stay in a cache, and for up to 6,144 terms: 64 x 16,384 by 16,384 x 64 takes
+30 us (13), and 128 x 10,000 by 10,000 x 128 24 (19).
 """
 
 LONG_NIBBLES: Final = 4096
@@ -142,6 +160,9 @@ def few_result_choices(task: Task) -> Iterator[ScheduleChoice]:
         long = compare(">=", terms, TERMS_OF_FEW_ROWS)
         not_too_long = compare("<=", terms, MOST_TERMS_OF_FEW_RESULTS)
         few = compare("<=", results, RESULTS_OF_ONE_ROW)
+        whole = divides(LANES, columns)
+        light = compare("<=", results * terms, MOST_PRODUCTS_OF_ODD)
+        few = all_of(few, any_of(whole, light))
         guard = any_of(guard, all_of(long, not_too_long, few, cached))
     reason = "with one row, or few results, no tile is worth its copies"
     yield from _of_gemv(task, reason, guard)
@@ -176,11 +197,25 @@ def _of_rows_at_once(
         compare(">=", columns, COLUMNS_OF_FEW_ROWS),
         compare(">=", terms, TERMS_OF_FEW_ROWS),
     )
-    least = TERMS_ALONG_ROWS if layout == "rows" else TERMS_OF_FEW_ROWS
+    # Along which a row of the matrix lies in memory, and how many results are few.
+    along, most = {
+        "rows": (terms, RESULTS_OF_GEMV),
+        "columns": (columns, RESULTS_OF_ROWS_AT_ONCE),
+    }[layout]
+    results = rows * columns
+    whole = all_of(
+        divides(LANES, along),
+        compare("<=", results, most),
+        compare("<=", results * terms, MOST_PRODUCTS_AT_ONCE),
+    )
+    odd = all_of(
+        compare("<=", results, RESULTS_OF_GEMV),
+        compare("<=", results * terms, MOST_PRODUCTS_OF_ODD),
+    )
     few_results = all_of(
-        compare(">=", terms, least),
+        compare(">=", terms, TERMS_ALONG_ROWS),
         compare("<=", terms, MOST_TERMS_OF_FEW_RESULTS),
-        compare("<=", rows * columns, RESULTS_OF_GEMV),
+        any_of(whole, odd),
         cached,
     )
     reason = "there are few rows or results: four rows at once"

@@ -51,7 +51,7 @@ fn main(
     let tile_columns = (u.t + 63u) >> 6u;
     let turns = max((u.e + 15u) >> 4u, 1u);
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
-    let least = min(4u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
     let waves = select(turns * ((u.b * u.h * tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, u.b * u.h * tile_rows * tile_columns * 2u <= 396u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -576,7 +576,7 @@ fn singly(
     let tile_columns = (u.t + 63u) >> 6u;
     let turns = max((u.e + 15u) >> 4u, 1u);
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
-    let least = min(4u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
     let waves = select(turns * ((u.b * u.h * tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, u.b * u.h * tile_rows * tile_columns * 2u <= 396u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -1105,7 +1105,7 @@ fn edge(
     let tile_columns = (u.t + 63u) >> 6u;
     let turns = max((u.e + 15u) >> 4u, 1u);
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
-    let least = min(4u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
     let waves = select(turns * ((u.b * u.h * tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, u.b * u.h * tile_rows * tile_columns * 2u <= 396u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);

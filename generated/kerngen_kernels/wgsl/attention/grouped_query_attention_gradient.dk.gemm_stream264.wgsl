@@ -45,7 +45,7 @@ fn main(
     let tile_columns = (u.d + 127u) >> 7u;
     let turns = max((u.s * u.u_range + 15u) >> 4u, 1u);
     let all_turns = u.b * u.r * tile_rows * tile_columns * turns;
-    let least = min(2u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 263u) / 264u, least);
     let waves = select(turns * ((u.b * u.r * tile_rows * tile_columns + 263u) / 264u), (turns * 3u + 4u) / 5u, u.b * u.r * tile_rows * tile_columns * 2u <= 264u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -881,7 +881,7 @@ fn pointwise(
     let tile_columns = (u.d + 127u) >> 7u;
     let turns = max((u.s + 15u) >> 4u, 1u);
     let all_turns = u.b * u.r * tile_rows * tile_columns * turns;
-    let least = min(2u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 263u) / 264u, least);
     let waves = select(turns * ((u.b * u.r * tile_rows * tile_columns + 263u) / 264u), (turns * 3u + 4u) / 5u, u.b * u.r * tile_rows * tile_columns * 2u <= 264u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);

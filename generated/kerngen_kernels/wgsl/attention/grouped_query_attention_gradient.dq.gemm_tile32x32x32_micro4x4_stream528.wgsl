@@ -45,7 +45,7 @@ fn main(
     let tile_columns = (u.d + 31u) >> 5u;
     let turns = max((u.t + 31u) >> 5u, 1u);
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
-    let least = min(16u, turns);
+    let least = min(2u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
     let waves = select(turns * ((u.b * u.h * tile_rows * tile_columns + 527u) / 528u), (turns * 4u + 4u) / 5u, u.b * u.h * tile_rows * tile_columns * 2u <= 528u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -460,7 +460,7 @@ fn edge(
     let tile_columns = (u.d + 31u) >> 5u;
     let turns = max((u.t + 31u) >> 5u, 1u);
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
-    let least = min(16u, turns);
+    let least = min(2u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
     let waves = select(turns * ((u.b * u.h * tile_rows * tile_columns + 527u) / 528u), (turns * 4u + 4u) / 5u, u.b * u.h * tile_rows * tile_columns * 2u <= 528u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);

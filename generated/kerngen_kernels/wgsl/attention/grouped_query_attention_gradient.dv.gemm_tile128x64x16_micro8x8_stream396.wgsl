@@ -45,7 +45,7 @@ fn main(
     let tile_columns = (u.e + 63u) >> 6u;
     let turns = max((u.s * u.u_range + 15u) >> 4u, 1u);
     let all_turns = u.b * u.r * tile_rows * tile_columns * turns;
-    let least = min(4u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
     let waves = select(turns * ((u.b * u.r * tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, u.b * u.r * tile_rows * tile_columns * 2u <= 396u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -543,7 +543,7 @@ fn pointwise(
     let tile_columns = (u.e + 63u) >> 6u;
     let turns = max((u.s + 15u) >> 4u, 1u);
     let all_turns = u.b * u.r * tile_rows * tile_columns * turns;
-    let least = min(4u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
     let waves = select(turns * ((u.b * u.r * tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, u.b * u.r * tile_rows * tile_columns * 2u <= 396u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -1075,7 +1075,7 @@ fn edge(
     let tile_columns = (u.e + 63u) >> 6u;
     let turns = max((u.s * u.u_range + 15u) >> 4u, 1u);
     let all_turns = u.b * u.r * tile_rows * tile_columns * turns;
-    let least = min(4u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
     let waves = select(turns * ((u.b * u.r * tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, u.b * u.r * tile_rows * tile_columns * 2u <= 396u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);

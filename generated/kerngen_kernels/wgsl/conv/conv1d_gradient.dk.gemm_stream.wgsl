@@ -40,7 +40,7 @@ fn finish_edge(
     let tile_columns = (u.c * u.s + TILE_N - 1u) / TILE_N;
     let turns = max((u.b * u.p + TILE_K - 1u) / TILE_K, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let least = min((524288u + max(TILE_M, 32u) * TILE_N * TILE_K - 1u) / (max(TILE_M, 32u) * TILE_N * TILE_K), turns);
+    let least = min((65536u + max(TILE_M, 32u) * TILE_N * TILE_K - 1u) / (max(TILE_M, 32u) * TILE_N * TILE_K), turns);
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
     let waves = select(turns * ((tile_rows * tile_columns + STREAM - 1u) / STREAM), (turns * select(4u, 3u, TILE_M * TILE_N >= 4096u) + 4u) / 5u, tile_rows * tile_columns * 2u <= STREAM);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);

@@ -51,7 +51,7 @@ fn pointwise(
     let tile_columns = (u.y_axis_2 * u.y_axis_3 + 127u) >> 7u;
     let turns = max((u.c + 7u) >> 3u, 1u);
     let all_turns = u.b * tile_rows * tile_columns * turns;
-    let least = min(16u, turns);
+    let least = min(2u, turns);
     let even_share = max((all_turns + 1055u) / 1056u, least);
     let waves = select(turns * ((u.b * tile_rows * tile_columns + 1055u) / 1056u), (turns * 4u + 4u) / 5u, u.b * tile_rows * tile_columns * 2u <= 1056u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -262,7 +262,7 @@ fn edge(
     let tile_columns = (u.b * u.y_axis_2 * u.y_axis_3 + 127u) >> 7u;
     let turns = max((u.c * u.r * u.s + 7u) >> 3u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let least = min(16u, turns);
+    let least = min(2u, turns);
     let even_share = max((all_turns + 1055u) / 1056u, least);
     let waves = select(turns * ((tile_rows * tile_columns + 1055u) / 1056u), (turns * 4u + 4u) / 5u, tile_rows * tile_columns * 2u <= 1056u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);

@@ -51,7 +51,7 @@ fn pointwise(
     let tile_columns = (u.y_axis_2 * u.y_axis_3 + 127u) >> 7u;
     let turns = max((u.c + 15u) >> 4u, 1u);
     let all_turns = u.b * tile_rows * tile_columns * turns;
-    let least = min(3u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 263u) / 264u, least);
     let waves = select(turns * ((u.b * tile_rows * tile_columns + 263u) / 264u), (turns * 3u + 4u) / 5u, u.b * tile_rows * tile_columns * 2u <= 264u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -590,7 +590,7 @@ fn edge(
     let tile_columns = (u.b * u.y_axis_2 * u.y_axis_3 + 127u) >> 7u;
     let turns = max((u.c * u.r * u.s + 15u) >> 4u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let least = min(3u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 263u) / 264u, least);
     let waves = select(turns * ((tile_rows * tile_columns + 263u) / 264u), (turns * 3u + 4u) / 5u, tile_rows * tile_columns * 2u <= 264u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);

@@ -52,7 +52,7 @@ fn pointwise(
     let tile_columns = (u.h_len_length * u.w_len_length + 63u) >> 6u;
     let turns = max((u.o + 15u) >> 4u, 1u);
     let all_turns = u.b * tile_rows * tile_columns * turns;
-    let least = min(4u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
     let waves = select(turns * ((u.b * tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, u.b * tile_rows * tile_columns * 2u <= 396u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -573,7 +573,7 @@ fn undivided(
     let tile_columns = (u.b * u.h_len_length * u.w_len_length + 63u) >> 6u;
     let turns = max((u.o * u.r * u.s + 15u) >> 4u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let least = min(4u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
     let waves = select(turns * ((tile_rows * tile_columns + 395u) / 396u), (turns * 3u + 4u) / 5u, tile_rows * tile_columns * 2u <= 396u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);

@@ -40,7 +40,7 @@ fn main(
     let tile_columns = (u.n + 31u) >> 5u;
     let turns = max((u.k + 31u) >> 5u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let least = min(16u, turns);
+    let least = min(2u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
     let waves = select(turns * ((tile_rows * tile_columns + 527u) / 528u), (turns * 4u + 4u) / 5u, tile_rows * tile_columns * 2u <= 528u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -466,7 +466,7 @@ fn edge(
     let tile_columns = (u.n + 31u) >> 5u;
     let turns = max((u.k + 31u) >> 5u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let least = min(16u, turns);
+    let least = min(2u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
     let waves = select(turns * ((tile_rows * tile_columns + 527u) / 528u), (turns * 4u + 4u) / 5u, tile_rows * tile_columns * 2u <= 528u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);

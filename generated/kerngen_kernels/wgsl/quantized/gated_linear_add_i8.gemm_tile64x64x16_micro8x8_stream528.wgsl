@@ -52,7 +52,7 @@ fn main(
     let tile_columns = (u.f + 63u) >> 6u;
     let turns = max((u.d + 15u) >> 4u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let least = min(8u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
     let waves = select(turns * ((tile_rows * tile_columns + 527u) / 528u), (turns * 3u + 4u) / 5u, tile_rows * tile_columns * 2u <= 528u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -565,7 +565,7 @@ fn singly(
     let tile_columns = (u.f + 63u) >> 6u;
     let turns = max((u.d + 15u) >> 4u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let least = min(8u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
     let waves = select(turns * ((tile_rows * tile_columns + 527u) / 528u), (turns * 3u + 4u) / 5u, tile_rows * tile_columns * 2u <= 528u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
@@ -1095,7 +1095,7 @@ fn edge(
     let tile_columns = (u.f + 63u) >> 6u;
     let turns = max((u.d + 15u) >> 4u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let least = min(8u, turns);
+    let least = min(1u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
     let waves = select(turns * ((tile_rows * tile_columns + 527u) / 528u), (turns * 3u + 4u) / 5u, tile_rows * tile_columns * 2u <= 528u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
