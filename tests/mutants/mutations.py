@@ -57,6 +57,12 @@ _IDLE_KEYWORDS: Final = frozenset({"strict", "slots", "frozen", "repr", "kw_only
 """Arguments that promise something, and change nothing where the promise is kept."""
 
 
+_DRAWS: Final = frozenset(
+    {"default_rng", "uniform", "integers", "standard_normal", "choice", "permutation"}
+)
+"""Functions that draw random numbers: with other arguments they draw others, as good as these."""
+
+
 @final
 class Kind(Enum):
     """What a change is made to; a sample has as many of each as there are."""
@@ -131,6 +137,8 @@ class _Module:
 
     def mutants(self, node: ast.AST) -> Iterator[Mutant]:
         """Yield the mutants of a node, and of the nodes in it."""
+        if _is_chance(node):
+            return
         yield from self._of_expression(node)
         yield from self._of_statement(node)
         for child in _material(node):
@@ -259,6 +267,17 @@ def _idle(node: ast.AST) -> bool:
             return True
         case ast.keyword(arg=str() as name):
             return name in _IDLE_KEYWORDS
+        case _:
+            return False
+
+
+def _is_chance(node: ast.AST) -> bool:
+    """Whether a change of an expression changes but which random numbers are drawn."""
+    match node:
+        case ast.Call(func):
+            return _name(func) in _DRAWS
+        case ast.BinOp(left, _, right):  # such as `seed + 7 * n`
+            return "seed" in {_name(left), _name(right)}
         case _:
             return False
 

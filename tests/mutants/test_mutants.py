@@ -82,6 +82,17 @@ def test_the_length_that_is_left_has_many_names() -> None:
     assert {change(mutant)[0] for mutant in mutants} == {"-1, 5", "5"}
 
 
+def test_other_random_numbers_are_as_good() -> None:
+    module = b"y = default_rng((seed, 1)).uniform(0.5, 2, n + 1) * 3; f(seed + 7)"
+    mutants = mutants_of("kerngen/a/b.py", module)
+    assert {change(mutant) for mutant in mutants} == {
+        ("*", "+"),
+        ("3", "4"),
+        ("3", "2"),
+        ("f(seed + 7)", "pass"),
+    }
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A tree of one module, and of one test of it."""

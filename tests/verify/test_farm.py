@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
+import re
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
@@ -15,6 +17,7 @@ from rich.console import Console
 import kerngen.runtime as gpu
 from kerngen.cli import main
 from kerngen.verify import merged, verify
+from kerngen.verify.farm import VerifyOptions
 from kerngen.verify.report import print_data
 
 TEXT = "kernel scale(x: f32[n]) -> y: f32[n] { y[i] = 0.3 * x[i]; }"
@@ -33,6 +36,16 @@ def test_a_report_is_plain_data() -> None:
         verify(TEXT, schedule="gemm", adapter="software")
     with pytest.raises(gpu.NoAdapter, match="no adapter to verify kernels on"):
         verify(TEXT, adapter="reference")
+
+
+def test_the_function_and_the_command_have_the_same_defaults() -> None:
+    options = {option.name: option.default for option in main.commands["verify"].params}
+    signature = inspect.signature(verify).parameters
+    for name in ("seed", "examples", "budget"):
+        assert signature[name].default == options[name]
+        assert getattr(VerifyOptions(), name) == options[name]
+    shown = CliRunner().invoke(main, ["verify", "--help"]).stdout
+    assert re.search(r"--budget.*\[default: 120;", shown, re.DOTALL)
 
 
 def a_report(seed: int, verdict: str, calls: int, worst: float) -> dict[str, Any]:
