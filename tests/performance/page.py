@@ -74,7 +74,8 @@ def merged(earlier: PerformanceData, run: RunData) -> PerformanceData:
     """
 
     def case(result: ResultData) -> tuple[str, tuple[tuple[str, int], ...]]:
-        return result["name"], (*result["sizes"].items(),)
+        # Scalars come in the order in which a call's conditions read them.
+        return result["name"], (*sorted(result["sizes"].items()),)
 
     again = {case(result): result for result in run["results"]}
     old, results = earlier["run"], list[ResultData]()
