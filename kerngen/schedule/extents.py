@@ -1,8 +1,8 @@
-"""Lengths of axes that a strategy makes of a kernel's own."""
+"""The length of several axes as one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from math import prod
 from typing import final
 
@@ -11,7 +11,7 @@ from kerngen.ir.nodes import Extent
 
 @final
 class MergedExtent(str):
-    """The length of several axes as one: `h * w` of axes `h` and `w`, not a field of a uniform."""
+    """The length `h * w` of axes `h` and `w` as one, which is no field of the uniform struct."""
 
     __slots__ = ("axes",)
 
@@ -24,9 +24,8 @@ class MergedExtent(str):
         return self
 
 
-def merged(extents: Sequence[Extent]) -> Extent:
-    """Return the length of several axes as one."""
+def merged(extents: Iterable[Extent]) -> Extent:
+    """Return the length of several axes as one, a number if theirs are."""
     axes = tuple(extents)
-    if all(isinstance(extent, int) for extent in axes):
-        return prod(int(extent) for extent in axes)
-    return MergedExtent(axes) if len(axes) > 1 else axes[0]
+    numbers = [extent for extent in axes if isinstance(extent, int)]
+    return prod(numbers) if len(numbers) == len(axes) else MergedExtent(axes)

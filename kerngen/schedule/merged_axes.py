@@ -154,7 +154,7 @@ class _Merging:
         self._merged: dict[Index | None, Index] = {
             run[0]: Index(
                 "_".join(index.name for index in run),
-                merged([index.extent for index in run]),
+                merged(index.extent for index in run),
             )
             for run in runs
         }
