@@ -129,12 +129,13 @@ def _each(operations: int) -> Callable[[Sizes], int]:
 
 # Sizes of the rows below, in the order of the dims that each row names: those of products
 # are m, k, n; those of attention b, h, s, d, t, e; those of convolutions b, c, h, w of the
-# images, o, r, s of the kernels, pad, stride and dilation. `_ODD` has no aligned lengths, `_SKINNY`
-# and `_FEW` have few rows, `_DECODED` one query, and `_SMALL...` are for other adapters
-# than GPUs.
+# images, o, r, s of the kernels, pad, stride and dilation. `_ODD` has no aligned lengths, `_MEDIUM`
+# is as of text encoders and small networks, `_SKINNY` and `_FEW` have few rows, `_DECODED` one
+# query, and `_SMALL...` are for other adapters than GPUs.
 
 _SQUARE: Final = tuple((n, n, n) for n in (4096, 2048, 8192))
 _ODD: Final = ((4095, 4097, 4093), (1000, 3000, 777))
+_MEDIUM: Final = ((77, 768, 768), (50, 512, 512), (128, 784, 256), (320, 320, 320))
 _SKINNY: Final = tuple(
     (m, n, n) for n in (4096, 8192, 16384) for m in (1, 2, 4, 8, 16, 32, 64)
 )
@@ -159,6 +160,7 @@ _IMAGES: Final = (
     (16, 128, 28, 28, 256, 3, 3, 1, 2, 1),
     (8, 3, 224, 224, 64, 7, 7, 3, 2, 1),
     (32, 64, 56, 56, 256, 1, 1, 0, 1, 1),
+    (4, 64, 256, 256, 3, 3, 3, 1, 1, 1),  # to a photograph
 )
 _SMALL_IMAGES: Final = ((2, 16, 14, 14, 16, 3, 3, 1, 1, 1),)
 _LONG: Final = tuple((2**power,) for power in (28, 20, 22, 24, 26))
@@ -185,19 +187,19 @@ STANDARD: Final = (
     Standard(
         "matmul.matmul_nn",
         _product,
-        shapes("m k n", *_SQUARE, *_ODD, *_FEW),
+        shapes("m k n", *_SQUARE, *_ODD, *_MEDIUM, *_FEW),
         shapes("m k n", *_SMALL),
     ),
     Standard(
         "matmul.matmul_nt",
         _product,
-        shapes("m k n", *_SQUARE, *_ODD, *_SKINNY),
+        shapes("m k n", *_SQUARE, *_ODD, *_MEDIUM, *_SKINNY),
         shapes("m k n", *_SMALL),
     ),
     Standard(
         "matmul.matmul_tn",
         _product,
-        shapes("m k n", *_SQUARE, *_ODD),
+        shapes("m k n", *_SQUARE, *_ODD, *_MEDIUM),
         shapes("m k n", *_SMALL[:3]),
     ),
     Standard(
