@@ -1,12 +1,14 @@
-"""Axes of a product that lie side by side wherever they are read or written, as one axis.
+"""Merge axes of a product that lie side by side wherever they are read or written.
 
     y[i, h, d] = sum[p] x[i, p] * w[p, h, d]        h heads of d columns each
     y[i, h_d]  = sum[p] x[i, p] * w[p, h_d]         the same numbers, as h * d columns
 
 A tile has rows along one index and columns along another, so that the first form is h products,
-with as many columns as a head has, and the second is one.  Of indices of the result those of
-one factor are merged, and of the reduction any.  Strategies compare the tensors of several stages,
-so that a tensor that is written keeps its axes where other stages use it, too.
+with as many columns as a head has, and the second is one.  Neighbours are merged if both are
+indices of the sum, or both of the result and of the same factor.
+
+Strategies for several stages look tensors up, with their axes, in the stages that they run.  So a
+tensor that one stage writes and another one uses keeps its axes: it would not be found.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from typing import TypeAlias, final
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Expr, Index
-from kerngen.ir.staging.stages import Stage, Step, Write
-from kerngen.ir.walk import children, map_children
+from kerngen.ir.staging.stages import Stage, Step, Write, computed_by
+from kerngen.ir.store import StoreAt
+from kerngen.ir.walk import children, map_children, walk
 from kerngen.schedule.contraction import contraction_over
 from kerngen.schedule.extents import merged
 
@@ -34,14 +37,19 @@ def with_merged_axes(stage: Stage, others: Iterable[Stage]) -> Stage:
 
     `others` are the other stages of the kernel.
     """
+    others = tuple(others)
     runs = tuple(_runs(stage, others))
-    return _Merging(runs).stage(stage) if runs else stage
+    if not runs:
+        return stage
+    return _Merging(runs, _names((stage, *others))).stage(stage)
 
 
 def _runs(stage: Stage, others: Iterable[Stage]) -> Iterator[_Run]:
     """Yield the runs of indices that can be merged."""
     reduce = stage.reduction
     if reduce is None or stage.loop or len(stage.domain) < 2:
+        return
+    if any(map(_is_elsewhere, stage.steps)):
         return
     found = contraction_over(stage.domain, reduce)
     if isinstance(found, str) or found.row is None or reduce.condition is not None:
@@ -54,22 +62,24 @@ def _runs(stage: Stage, others: Iterable[Stage]) -> Iterator[_Run]:
     yield from _neighbours(reduce.indices, {*reduce.indices}, accesses)
 
 
+def _is_elsewhere(step: Step) -> bool:
+    """Whether a step writes a part of an element, or at a computed place."""
+    return isinstance(step, Write) and (
+        step.is_partial or isinstance(step.value, StoreAt)
+    )
+
+
 def _neighbours(
     indices: _Run, side: AbstractSet[Index], accesses: _Accesses
 ) -> Iterator[_Run]:
     """Yield the longest runs of two or more `indices` of a side that can be merged."""
-    first = 0
-    for number, (before, index) in enumerate(pairwise(indices), start=1):
+    runs = [[*indices[:1]]]
+    for before, index in pairwise(indices):
         if {before, index} <= side and accesses.are_side_by_side(before, index):
-            continue
-        yield from _run(indices[first:number])
-        first = number
-    yield from _run(indices[first:])
-
-
-def _run(indices: _Run) -> Iterator[_Run]:
-    if len(indices) > 1:
-        yield indices
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    return (tuple(run) for run in runs if len(run) > 1)
 
 
 @final
@@ -77,17 +87,17 @@ def _run(indices: _Run) -> Iterator[_Run]:
 class _Accesses:
     """How a stage uses its indices.
 
-    - `kept`: the names of the tensors whose axes can't be merged
+    - `kept`: the names of the tensors that keep their axes
     - `places`: the subscripts of each read and write, in order; None for one that is no bare
       index over its whole axis
-    - `others`: the indices that are used in such a subscript, or as numbers
+    - `elsewhere`: the indices that are used in such a subscript, or as numbers
     """
 
     kept: frozenset[str]
     places: list[tuple[Index | None, ...]] = field(
         default_factory=list[tuple[Index | None, ...]]
     )
-    others: set[Index] = field(default_factory=set[Index])
+    elsewhere: set[Index] = field(default_factory=set[Index])
 
     def add_all(self, stage: Stage) -> None:
         """Add the accesses of a stage."""
@@ -99,7 +109,7 @@ class _Accesses:
 
     def are_side_by_side(self, first: Index, second: Index) -> bool:
         """Whether two indices are neighbours, in this order, in each access that has either."""
-        return self.others.isdisjoint((first, second)) and all(
+        return self.elsewhere.isdisjoint((first, second)) and all(
             (first, second) in pairwise(places)
             and places.count(first) == places.count(second) == 1
             for places in self.places
@@ -109,7 +119,7 @@ class _Accesses:
     def _add(self, expr: Expr) -> None:
         match expr:
             case ir.IndexValue(index=index):
-                self.others.add(index)
+                self.elsewhere.add(index)
             case ir.Load(subscripts=subscripts, tensor=tensor):
                 places = tuple(map(_whole_axis, subscripts, tensor.extents))
                 if tensor.name in self.kept:
@@ -125,16 +135,28 @@ class _Accesses:
 
 
 def _shared(stages: Iterable[Stage]) -> frozenset[str]:
-    """Return the names of the tensors of stages that are written at all, inputs left out."""
-    used = (
-        tensor
-        for stage in stages
-        for tensor in (
-            *stage.tensors_read,
-            *(step.tensor for step in stage.steps if isinstance(step, Write)),
-        )
-    )
+    """Return the names of the tensors that stages use, but for inputs."""
+    used = (tensor for stage in stages for tensor in _tensors(stage))
     return frozenset(x.name for x in used if x.role is not ir.Role.INPUT)
+
+
+def _tensors(stage: Stage) -> Iterator[ir.Tensor]:
+    """Yield the tensors that a stage reads and writes."""
+    yield from stage.tensors_read
+    yield from (step.tensor for step in stage.steps if isinstance(step, Write))
+
+
+def _names(stages: Iterable[Stage]) -> frozenset[str]:
+    """Return the names of the indices, values and tensors of stages."""
+    names: set[str] = set()
+    for stage in stages:
+        names |= {index.name for index in stage.domain}
+        names |= {tensor.name for tensor in _tensors(stage)}
+        for step in stage.steps:
+            names.add(computed_by(step))
+            reductions = (x for x in walk(step.value) if isinstance(x, ir.Reduce))
+            names |= {index.name for x in reductions for index in x.indices}
+    return frozenset(names)
 
 
 def _whole_axis(subscript: ir.Subscript, extent: ir.Extent) -> Index | None:
@@ -148,16 +170,18 @@ def _whole_axis(subscript: ir.Subscript, extent: ir.Extent) -> Index | None:
 
 @final
 class _Merging:
-    """Rewrites a stage with one index in place of each run."""
+    """Rewrites a stage with one index in place of each run, named unlike what is `taken`."""
 
-    def __init__(self, runs: Sequence[_Run]) -> None:
-        self._merged: dict[Index | None, Index] = {
-            run[0]: Index(
-                "_".join(index.name for index in run),
-                merged(index.extent for index in run),
-            )
-            for run in runs
-        }
+    def __init__(self, runs: Sequence[_Run], taken: AbstractSet[str]) -> None:
+        self._merged: dict[Index | None, Index] = {}
+        names = {*taken}
+        for run in runs:
+            name = "_".join(index.name for index in run)
+            while name in names:
+                name += "_"
+            names.add(name)
+            extent = merged(index.extent for index in run)
+            self._merged[run[0]] = Index(name, extent)
         self._dropped = {index for run in runs for index in run[1:]}
 
     def stage(self, stage: Stage) -> Stage:

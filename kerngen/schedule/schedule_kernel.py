@@ -41,9 +41,11 @@ def lower(staged: StagedKernel, module: Module) -> KernelProgram:
     It raises CompileError where `check_fit` does.
     """
     staged = _without_conditions(staged)
-    tasks = _with_merged_axes(_checked_tasks(staged, module))
+    checked = _checked_tasks(staged, module)
+    tasks = _with_merged_axes(checked)
     choices = Scheduler(tasks, Candidates(tasks)).choices()
-    others = partial(_others, tasks, choices)
+    # A schedule of the user must fit the stage as it is written.
+    others = partial(_others, checked, choices)
     return KernelProgram(staged, choices, others, _functions(module))
 
 

@@ -174,3 +174,25 @@ def test_a_block_is_clamped_unless_its_axis_has_all_blocks(
     variants = program.stages[0].schedules[0].variants
     codes = [shader.code for variant in variants for shader in variant.shaders]
     assert all(("clamp(" in code) == is_clamped for code in codes)
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_sums_over_two_indices_are_exact(ctx: gpu.Context, type_: str) -> None:
+    """Runs of words are along one index, so that these terms are read in fours."""
+    element, low, high = TYPES[type_]
+    text = f"""
+    kernel f(x: f32[m, p, k], w: {type_}[n, p, k]) -> y: f32[m, n] {{
+        y[i, j] = sum[q, r] f32(q) * x[i, q, r] * f32(w[j, q, r]);
+    }}
+    """
+    rng = np.random.default_rng(3)
+    for schedule in ("", "schedule f { gemv }", "schedule f { gemv rows(2) }"):
+        with built_module(text + schedule) as module:
+            for m, p, k, n in ((1, 4, 64, 32), (3, 5, 40, 16), (17, 3, 36, 33)):
+                x = rng.integers(-2, 3, (m, p, k))
+                w = rng.integers(low, high + 1, (n, p, k))
+                held: list[Any] = [ctx.tensor(x.astype(np.float32))]
+                held.append(ctx.tensor(w.astype(np.int8 if low else np.uint8), element))
+                terms = x * np.arange(p)[:, None]
+                wanted = np.einsum("ipk,jpk->ij", terms, w)
+                np.testing.assert_array_equal(module.f(*held).numpy(), wanted)

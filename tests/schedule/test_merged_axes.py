@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from kerngen.compiler import compile_text
 from kerngen.ir.staging.stages import Stage
 from kerngen.runtime import Context, f32
 from kerngen.schedule.merged_axes import with_merged_axes
+from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 from tests.language.cases import Inputs
 
@@ -156,3 +159,48 @@ def test_axes_of_what_other_stages_read_are_kept(ctx: Context) -> None:
         y, z = kernel.launch(ctx, inputs, (), (None, None))
         np.testing.assert_array_equal(y.numpy(), wanted)
         np.testing.assert_array_equal(z.numpy(), wanted.max(2))
+
+
+@pytest.mark.parametrize(
+    ("renamed", "to"),
+    [("q", "g_j"), ("i", "g_j"), ("y", "g_j"), ("w", "g_j"), ("z", "g_j")],
+)
+def test_a_merged_index_has_a_name_of_its_own(
+    ctx: Context, renamed: str, to: str
+) -> None:
+    text = (
+        "kernel f(x: f32[s, p], w: f32[p, h, d], z: f32[h, d]) -> y: f32[s, h, d] "
+        "{ y[i, g, j] = z[g, j] + sum[q] x[i, q] * w[q, g, j]; }"
+    )
+    text = re.sub(rf"\b{renamed}\b", to, text)
+    for s, p, h, d in ((1, 7, 3, 5), (33, 16, 4, 8)):
+        draw = Inputs(3)
+        x, w, z = draw.f32(s, p), draw.f32(p, h, d), draw.f32(h, d)
+        with built(text) as (kernel,):
+            tensors = tuple(ctx.tensor(array, f32) for array in (x, w, z))
+            (y,) = kernel.launch(ctx, tensors, (), (None,))
+            wanted = z + np.einsum("sp,phd->shd", x, w)
+            np.testing.assert_array_equal(y.numpy(), wanted)
+
+
+def test_axes_of_results_within_elements_are_kept(ctx: Context) -> None:
+    text = (
+        "struct A { v: f32[3], } kernel f(x: f32[s, p], w: f32[p, h, d, 3]) "
+        "-> y: A[s, h, d] { y[i, g, j].v[k] = sum[q] x[i, q] * w[q, g, j, k]; }"
+    )
+    draw = Inputs(3)
+    x, w = draw.f32(40, 20), draw.f32(20, 3, 8, 3)
+    with built(text) as (kernel,):
+        inputs = (ctx.tensor(x, f32), ctx.tensor(w, f32))
+        (y,) = kernel.launch(ctx, inputs, (), (None,))
+        wanted = np.einsum("sp,phdk->shdk", x, w)
+        np.testing.assert_array_equal(y.numpy()["v"], wanted)
+
+
+def test_reasons_are_those_for_which_a_schedule_is_refused() -> None:
+    text = source("sp,phd->shd")
+    (program,) = compile_text(text, "s.kern").programs
+    with pytest.raises(CompileError) as refused:
+        compile_text(f"{text} schedule f {{ rows }}", "s.kern")
+    reason = dict(program.find_others(0))["rows"]
+    assert reason in str(refused.value)

@@ -81,3 +81,32 @@ def test_results_are_those_of_numpy(
     dims |= {"r": kernel[0], "s": kernel[1], "dilation": 1}
     (choice,) = ctx.choices(made.conv2d, **dims, **own)
     assert choice.shaders[0].endswith(f":{entry}")
+
+
+PARTS = """
+kernel of_channels(k: f32[o, c2, s], x: f32[b, c, w]) -> y: f32[b, o, w - s + 1] {
+    require c2 <= c;
+    y[n, f, i] = sum[q, u] k[f, q, u] * x[n, q, i + u];
+}
+kernel of_kernel(k: f32[o, c, s], x: f32[b, c, w]) -> y: f32[b, o, w] {
+    require s >= 1;
+    y[n, f, i] = sum[q, u < 1] k[f, q, u] * x[n, q, i + u];
+}
+schedule of_channels, of_kernel { gemm tile(16, 32, 16) micro(4, 4) }
+"""
+
+
+def test_an_index_over_a_part_of_its_axis(ctx: Context) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((2, 48, 32), dtype=np.float32)
+    few = rng.standard_normal((32, 32, 1), dtype=np.float32)
+    wide = rng.standard_normal((32, 48, 2), dtype=np.float32)
+    with built_module(PARTS) as module:
+        y = module.of_channels(ctx.tensor(few), ctx.tensor(x)).numpy()
+        np.testing.assert_allclose(
+            y, np.einsum("fq,nqi->nfi", few[:, :, 0], x[:, :32]), atol=1e-4
+        )
+        y = module.of_kernel(ctx.tensor(wide), ctx.tensor(x)).numpy()
+        np.testing.assert_allclose(
+            y, np.einsum("fq,nqi->nfi", wide[:, :, 0], x), atol=1e-4
+        )

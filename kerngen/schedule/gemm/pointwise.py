@@ -51,13 +51,21 @@ def pointwise(task: Task) -> Pointwise | None:
     if not all(axis.place.terms for axis in axes):
         return None
     windows = [axis for axis in axes if not _is_bare(axis)]
+    # A bare index may be for a part of its axis: the rows of `k[f, q]` are then longer than q.
+    if any(x.extent != _place(x).extent for x in axes if x not in windows):
+        return None
     of_windows = {index for axis in windows for index in _of_window(axis)}
     places = {_place(axis) for axis in windows}
     remaining = tuple(index for index in found.over if index not in of_windows)
-    if not of_windows <= {*found.over} or not places <= {*task.domain} or not remaining:
+    if (
+        not windows
+        or not of_windows <= {*found.over}
+        or not places <= {*task.domain}
+        or not remaining
+    ):
         return None
     when = _is_one_place(task, windows)
-    if not windows or when is None:
+    if when is None:
         return None
     reduce = reduction_of(task)
     factors = _read(left, of_windows), _read(right, of_windows)
@@ -111,7 +119,7 @@ def _is_one_place(task: Task, windows: Iterable[WindowAxis]) -> Guard | None:
 
 
 def _without_sign(value: ir.Expr) -> ir.Expr:
-    """Return x of `-x`, which is 0 where that is."""
+    """Return x of `-x`, so that a condition is `pad == 0` and not `pad * -1 == 0`."""
     return value.operand if isinstance(value, ir.Unary) else value
 
 

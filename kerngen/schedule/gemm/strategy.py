@@ -114,6 +114,10 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     yield _variant(task, tiling, Access.EDGE, ALWAYS)
 
 
+_OF_POINTS: Final = {"aligned": "pointwise", "padded": "pointwise_padded"}
+"""The variants of a product, each with its name for a convolution without windows."""
+
+
 def _pointwise(points: Pointwise, tiling: Tiling) -> Iterator[Variant]:
     """Yield the variants of a convolution without its windows, for whole vectors."""
     vectors = all_of(points.when, *_whole_vectors(points.task))
@@ -121,8 +125,7 @@ def _pointwise(points: Pointwise, tiling: Tiling) -> Iterator[Variant]:
         first, *others = variant.shaders
         summary = f"kernels of one element, {first.summary}"
         first = replace(first, variant="pointwise", summary=summary)
-        name = variant.name.replace("aligned", "pointwise")
-        name = name.replace("padded", "pointwise_padded")
+        name = _OF_POINTS[variant.name]
         yield replace(variant, name=name, shaders=(first, *others))
 
 

@@ -46,29 +46,34 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 LEAST_WORK: Final = 2**16
-"""The least work of a share, in products of two numbers: m * n * k for each turn.
+"""The least work of a share, in products of two numbers: two turns in tiles of 32 x 32 x 32.
 
-Two turns in tiles of 32 x 32.  Which shares are worth the second dispatch, `share` decides; with
-more at least, products of few tiles were not shared that gain by it.  Of 130 products on an H200,
-with sides of 16 to 1,500, in us:
+Which shares are worth the second dispatch, `share` decides.  A greater least share left products
+unshared that gain by it.  Of 130 products on an H200, with sides of 16 to 1,500, in us; "-" was not
+measured:
 
 | product | 2^19 | 2^18 | 2^17 | 2^16 |
 | --- | --- | --- | --- | --- |
-| 80 x 752 by 752 x 82, `tn` | 16.3 | 13.6 | 8.3 | |
-| 64 x 872 by 872 x 424, `nt` | 14.3 | 11.3 | 8.5 | |
-| 396 x 688 by 688 x 68, `nn` | 13.4 | 11.1 | 8.9 | |
-| 59 x 374 by 374 x 537, `tn` | | | 11.3 | 7.9 |
-| 168 x 353 by 353 x 248, `nt` | | | 10.5 | 8.4 |
-| 112 x 4168 by 4168 x 40, `tn` | | | 9.3 | 9.8 |
+| 80 x 752 by 752 x 82, `tn` | 16.3 | 13.6 | 8.3 | - |
+| 64 x 872 by 872 x 424, `nt` | 14.3 | 11.3 | 8.5 | - |
+| 396 x 688 by 688 x 68, `nn` | 13.4 | 11.1 | 8.9 | - |
+| 59 x 374 by 374 x 537, `tn` | - | - | 11.3 | 7.9 |
+| 168 x 353 by 353 x 248, `nt` | - | - | 10.5 | 8.4 |
+| 112 x 4168 by 4168 x 40, `tn` | - | - | 9.3 | 9.8 |
 | 368 x 640 by 640 x 621, `nn` | 19.3 | 20.4 | 20.5 | 20.5 |
 """
 
 LEAST_ROWS: Final = 32
 """A tile of fewer rows works as long as one of 32, as it waits for what it loads of the columns.
 
-On an H200, in us, where its rows count as 32 and as what they are: the gradient of 2 images of 3 x
-32 x 32 by 64 kernels of 3 x 3 16 and 39 in tiles of 8 x 128 x 8, 1 x 64 x 80 x 80 by 3 kernels 17
-and 42; in tiles of 16 x 128 x 16 16 x 1024 x 1024 of `nt` 14 and 21, 16 x 2048 x 2048 16 and 23.
+On an H200, in us, where the rows of a tile count as 32, and as what they are:
+
+| product | tile | 32 | own |
+| --- | --- | --- | --- |
+| gradient of 2 x 3 x 32 x 32 by 64 kernels of 3 x 3 | 8 x 128 x 8 | 16 | 39 |
+| 1 x 64 x 80 x 80 by 3 kernels of 3 x 3 | 8 x 128 x 8 | 17 | 42 |
+| 16 x 1024 by 1024 x 1024, `nt` | 16 x 128 x 16 | 14 | 21 |
+| 16 x 2048 by 2048 x 2048, `nt` | 16 x 128 x 16 | 16 | 23 |
 """
 
 FIFTHS: Final = (3, 4)
@@ -154,7 +159,10 @@ class TermShares:
 
     @property
     def least(self) -> host.Size:
-        """The least even share in turns: for `LEAST_WORK` products, but at most a tile's."""
+        """The least even share in turns: for `LEAST_WORK` products, but at most a tile's.
+
+        A turn has m * n * k of them, with `LEAST_ROWS` in place of a smaller m.
+        """
         rows = host.maximum(self.m, LEAST_ROWS)
         least = host.ceil_div(LEAST_WORK, rows * self.n * self.k)
         return host.minimum(least, self.turns)

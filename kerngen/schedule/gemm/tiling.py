@@ -167,8 +167,9 @@ LOW_OPTIONS: Final[Options] = {
 }
 """For windows with few rows, as the channels of photographs.
 
-Of 16 terms a turn, an invocation would have more places of windows than registers.  On an H200, in
-us, the best of six tilings of 4 and 8 rows is within 10 % of 8 x 128 x 8 but for the last, 172:
+With 16 terms a turn, an invocation would have more places of windows than registers.  On an H200,
+in us; the last takes 172 in tiles of 4 x 512 x 4, and no other of six tilings of 4 and 8 rows was more
+than 10 % faster than 8 x 128 x 8:
 
 | windows | 8 x 128 x 8 | 16 x 128 x 8 | 16 x 128 x 16 |
 | --- | --- | --- | --- |

@@ -89,7 +89,8 @@ def layout_of(task: Task) -> tuple[Contraction, MatrixLayout]:
         raise TypeError(found)
     if found.right_axis != found.last:
         return found, "columns"
-    if not _reads_narrow(task):
+    # Runs of words are along one index.
+    if not _reads_narrow(task) or len(found.over) > 1:
         return found, "rows"
     words = words_of(task, found.right, found.last, vector_names(task))
     if words is None:
