@@ -184,8 +184,8 @@ def either(request: pytest.FixtureRequest, ctx: gpu.Context) -> Iterator[gpu.Con
 def always_shared() -> Iterator[None]:
     """Let workgroups share tiles wherever that saves a turn: those of tests are small."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kerngen.schedule.gemm.stream.LEAST_WORK", 1)
-        patch.setattr("kerngen.schedule.gemm.stream.JOIN_COST", 0)
-        patch.setattr("kerngen.schedule.gemm.stream.FAR_APART", 2**30)
-        patch.setattr("kerngen.schedule.gemm.stream.FIFTHS", (5, 5))
+        patch.setattr("kerngen.schedule.gemm.shares.LEAST_WORK", 1)
+        patch.setattr("kerngen.schedule.gemm.shares.JOIN_COST", 0)
+        patch.setattr("kerngen.schedule.gemm.shares.FAR_APART", 2**30)
+        patch.setattr("kerngen.schedule.gemm.shares.FIFTHS", (5, 5))
         yield

@@ -8,9 +8,9 @@ from typing import Final
 from kerngen.plan.size import ALWAYS, Size, all_of, any_of, compare, select
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import product_of, sides_of
+from kerngen.schedule.gemm.shares import TermShares
 from kerngen.schedule.gemm.skinny import skinny_choices
 from kerngen.schedule.gemm.strategy import shares_terms
-from kerngen.schedule.gemm.stream import TermShares
 from kerngen.schedule.gemm.tiling import (
     HIGH_OPTIONS,
     LARGE_OPTIONS,

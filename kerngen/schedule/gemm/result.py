@@ -20,8 +20,8 @@ from kerngen.schedule.gemm.phases import (
     phase_names,
 )
 from kerngen.schedule.gemm.register_tile import RegisterTile
+from kerngen.schedule.gemm.shares import batch_of
 from kerngen.schedule.gemm.stream import (
-    batch_of,
     keep_total,
     leave_outside,
     side_places,

@@ -47,11 +47,8 @@ from kerngen.schedule.gemm.phases import (
 )
 from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.gemm.result import TileResult
-from kerngen.schedule.gemm.stream import (
-    ProductTiles,
-    TermShares,
-    slot_of,
-)
+from kerngen.schedule.gemm.shares import TermShares
+from kerngen.schedule.gemm.stream import ProductTiles, slot_of
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
 from kerngen.schedule.gemm.triangle import TermRange
 from kerngen.schedule.lowering.builder import ShaderBuilder

@@ -25,7 +25,8 @@ from kerngen.schedule.contraction import (
 from kerngen.schedule.gemm.phases import phases_of
 from kerngen.schedule.gemm.pointwise import Pointwise, pointwise
 from kerngen.schedule.gemm.shader import Access, GemmShader, wide_tensors
-from kerngen.schedule.gemm.stream import TermShares, joining_shader
+from kerngen.schedule.gemm.shares import TermShares
+from kerngen.schedule.gemm.stream import joining_shader
 from kerngen.schedule.gemm.tiling import DEFAULT, VECTOR, Tiling, tiling_of
 from kerngen.schedule.lowering.steps import last_extents, vector_tensors
 from kerngen.schedule.program import Variant

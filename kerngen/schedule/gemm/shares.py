@@ -1,0 +1,215 @@
+"""How the workgroups of a tiled product share the terms: sizes that the host computes.
+
+`stream.py` describes the shares, and writes the shaders.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from kerngen.ir.nodes import Index
+from kerngen.plan import size as host
+from kerngen.schedule.contraction import product_of, sides_of
+from kerngen.schedule.gemm.phases import Phases
+from kerngen.schedule.gemm.tiling import Tiling
+from kerngen.schedule.sizes import domain_size
+from kerngen.schedule.task import Task
+
+LEAST_WORK: Final = 2**16
+"""The least work of a share, in products of two numbers: two turns in tiles of 32 x 32 x 32.
+
+Which shares are worth the second dispatch, `share` decides.  A greater least share left products
+unshared that gain by it.  Of 130 products on an H200, with sides of 16 to 1,500, in us; "-" was not
+measured:
+
+| product | 2^19 | 2^18 | 2^17 | 2^16 |
+| --- | --- | --- | --- | --- |
+| 80 x 752 by 752 x 82, `tn` | 16.3 | 13.6 | 8.3 | - |
+| 64 x 872 by 872 x 424, `nt` | 14.3 | 11.3 | 8.5 | - |
+| 396 x 688 by 688 x 68, `nn` | 13.4 | 11.1 | 8.9 | - |
+| 59 x 374 by 374 x 537, `tn` | - | - | 11.3 | 7.9 |
+| 168 x 353 by 353 x 248, `nt` | - | - | 10.5 | 8.4 |
+| 112 x 4168 by 4168 x 40, `tn` | - | - | 9.3 | 9.8 |
+| 368 x 640 by 640 x 621, `nn` | 19.3 | 20.4 | 20.5 | 20.5 |
+"""
+
+LEAST_ROWS: Final = 32
+"""A tile of fewer rows works as long as one of 32, as it waits for what it loads of the columns.
+
+On an H200, in us, where the rows of a tile count as 32, and as what they are:
+
+| product | tile | 32 | own |
+| --- | --- | --- | --- |
+| gradient of 2 x 3 x 32 x 32 by 64 kernels of 3 x 3 | 8 x 128 x 8 | 16 | 39 |
+| 1 x 64 x 80 x 80 by 3 kernels of 3 x 3 | 8 x 128 x 8 | 17 | 42 |
+| 16 x 1024 by 1024 x 1024, `nt` | 16 x 128 x 16 | 14 | 21 |
+| 16 x 2048 by 2048 x 2048, `nt` | 16 x 128 x 16 | 16 | 23 |
+"""
+
+FIFTHS: Final = (3, 4)
+"""How many fifths of a wave's time half of its workgroups take, of large and of small tiles."""
+
+FAR_APART: Final = 32
+"""An even share takes 1/32 of its turns more: its workgroups read at places far apart.
+
+Those with whole tiles read the same terms at the same time, which a cache then has.  On an H200,
+4096 x 4096 x 4096 of `nt` in tiles of 128 x 64 takes 3.19 ms whole and 3.32 in even shares, with
+odd sides 3.57 and 3.61, though a device has 3 % fewer turns then.
+"""
+
+JOIN_COST: Final = 6
+"""What the second dispatch and its slots take, in turns."""
+
+BY_ARITHMETIC: Final = 64 * 64
+"""Tiles of so many results or more wait for arithmetic, smaller ones for workgroup memory: the
+tiles of products without a schedule have 8 x 8 sums per invocation then, or 8 x 16, and 4 x 4."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TermShares:
+    """How the workgroups share the loop turns of all tiles.
+
+    `m`, `n` and `k` are the sizes of a tile, and `most` is the number of workgroups that a
+    device is taken to run at once.  Each of the `phases` of the columns has tiles of its own.
+    """
+
+    task: Task
+    m: host.Size
+    n: host.Size
+    k: host.Size
+    most: host.Size
+    phases: Phases | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of(cls, task: Task, tiling: Tiling, phases: Phases | None = None) -> TermShares:
+        """Return the shares for a stage and a tiling."""
+        return cls(task, *map(host.Literal, tile_numbers(tiling)), phases=phases)
+
+    @property
+    def tiled_axes(self) -> tuple[host.Size, host.Size]:
+        """How many tiles lie along the rows of the result, and along its columns."""
+        rows, columns = map(domain_size, sides_of(self.task))
+        if self.phases:
+            columns = self.phases.columns_of_each
+        return host.ceil_div(rows, self.m), host.ceil_div(columns, self.n)
+
+    @property
+    def tiles(self) -> host.Size:
+        """The number of tiles of the result."""
+        rows, columns = self.tiled_axes
+        phases = self.phases.count if self.phases else host.Literal(1)
+        return domain_size(batch_of(self.task)) * phases * rows * columns
+
+    @property
+    def turns(self) -> host.Size:
+        """The turns of a tile: at least one, so that sums of no terms are stored, too."""
+        return host.maximum(
+            host.ceil_div(domain_size(product_of(self.task)[0].over), self.k), 1
+        )
+
+    @property
+    def all_turns(self) -> host.Size:
+        """The turns of all tiles."""
+        return self.tiles * self.turns
+
+    @property
+    def least(self) -> host.Size:
+        """The least even share in turns: for `LEAST_WORK` products, but at most a tile's.
+
+        A turn has m * n * k of them, with `LEAST_ROWS` in place of a smaller m.
+        """
+        rows = host.maximum(self.m, LEAST_ROWS)
+        least = host.ceil_div(LEAST_WORK, rows * self.n * self.k)
+        return host.minimum(least, self.turns)
+
+    @property
+    def even_share(self) -> host.Size:
+        """The turns of a workgroup if the turns of all tiles are shared evenly."""
+        return host.maximum(host.ceil_div(self.all_turns, self.most), self.least)
+
+    @property
+    def shared_turns(self) -> host.Size:
+        """How many turns of whole tiles an even share takes as long as."""
+        return self.even_share + host.ceil_div(self.even_share, FAR_APART)
+
+    @property
+    def waves(self) -> host.Size:
+        """How long a workgroup for each tile takes, in turns of all workgroups at once.
+
+        Half of the workgroups or fewer take 3/5 of that time, as each has more of its
+        multiprocessor; of small tiles they take 4/5 (`BY_ARITHMETIC`).  The last of several
+        waves takes as long as others: its workgroups begin where some have ended, two on a
+        multiprocessor and none on another.
+        """
+        fifths = host.select(
+            host.compare(">=", self.m * self.n, BY_ARITHMETIC), *FIFTHS
+        )
+        few = host.compare("<=", self.tiles * 2, self.most)
+        whole = self.turns * host.ceil_div(self.tiles, self.most)
+        return host.select(few, host.ceil_div(self.turns * fifths, 5), whole)
+
+    @property
+    def shared_time(self) -> host.Size:
+        """How long even shares take, in turns, with the second dispatch."""
+        return self.shared_turns + JOIN_COST
+
+    @property
+    def share(self) -> host.Size:
+        """The turns of a workgroup: an even share if that is faster, or all turns of a tile.
+
+        The last workgroup has what is left.  On an H200, of 148 products with sides of 32 to
+        50,000 in the tiles chosen for them, that took 2 % more than the better of both ways,
+        at worst 17 %.  In tiles of 64 x 64 x 16, of which 528 run at once, 1024 x 1024 x 1024 is
+        not shared: its 256 tiles take 39 turns, and 33 + 6 are no fewer.  It takes 61 us, and 64
+        shared.  1280 x 1280 x 1280 is shared, as 80 > 63 + 2 + 6.
+        """
+        faster = host.compare(">", self.waves, self.shared_time)
+        return host.select(faster, self.even_share, self.turns)
+
+    @property
+    def duration(self) -> host.Size:
+        """About how many turns pass until all tiles are done."""
+        return host.minimum(self.waves, self.shared_time)
+
+    @property
+    def trips(self) -> host.Size:
+        """An upper bound of the trips of a workgroup's loops: over turns, and over tiles."""
+        return host.add(self.share, host.ceil_div(self.share, self.turns), 1)
+
+    @property
+    def groups(self) -> host.Size:
+        """The number of workgroups."""
+        return host.ceil_div(self.all_turns, self.share)
+
+    @property
+    def joined(self) -> host.Size:
+        """The number of tiles that the second dispatch tests for whether they were split.
+
+        If shares are shorter than tiles, any tile may be split, and it tests all of them.
+        Else at most one tile is split at the end of each share.
+        """
+        return host.select(
+            host.compare("<", self.share, self.turns), self.tiles, self.groups
+        )
+
+    def if_joined(self, size: host.Size) -> host.Size:
+        """Return `size` if some tiles are split among workgroups, else 0.
+
+        No tile is split if a share is a whole number of tiles.
+        """
+        return host.select(
+            host.compare("!=", host.remainder(self.share, self.turns), 0), size, 0
+        )
+
+
+def batch_of(task: Task) -> tuple[Index, ...]:
+    """Return the indices of the domain that are neither of rows nor of columns of tiles."""
+    rows, columns = sides_of(task)
+    return tuple(index for index in task.domain if index not in rows + columns)
+
+
+def tile_numbers(tiling: Tiling) -> tuple[int, int, int, int]:
+    """Return the tile sizes that the shares depend on."""
+    return tiling.m, tiling.n, tiling.k, tiling.stream
