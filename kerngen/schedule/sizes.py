@@ -25,8 +25,8 @@ def extent_size(extent: Extent) -> host.Size:
     match extent:
         case int(length):
             return host.Literal(length)
-        case MergedExtent(axes=axes):
-            return host.product_of(map(extent_size, axes))
+        case MergedExtent():
+            return host.product_of(map(extent_size, extent.axes))
         case str(dim):
             return host.Symbol(dim)
 

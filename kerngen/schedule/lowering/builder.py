@@ -230,8 +230,8 @@ class ShaderBuilder:
         match extent:
             case int(length):
                 return t.u32(length)
-            case MergedExtent(axes=axes):
-                return reduce(t.multiply, map(self.extent, axes))
+            case MergedExtent():
+                return reduce(t.multiply, map(self.extent, extent.axes))
             case str(dim):
                 return self._lengths.get(dim) or self.uniform(dim)
 
