@@ -58,7 +58,10 @@ _IDLE_KEYWORDS: Final = frozenset({"strict", "slots", "frozen", "repr", "kw_only
 
 
 _DRAWS: Final = frozenset(
-    {"default_rng", "uniform", "integers", "standard_normal", "choice", "permutation"}
+    (
+        "default_rng uniform integers standard_normal choice permutation "
+        "floats sampled_from"
+    ).split()
 )
 """Functions that draw random numbers: with other arguments they draw others, as good as these."""
 

@@ -138,6 +138,12 @@ def test_a_determinant_may_be_off_by_its_largest_product() -> None:
     assert found.error == pytest.approx(64 * U * 1e6)
 
 
+def test_determinants_of_several_axes() -> None:
+    matrices = drawn(5, 4, 2, 2)
+    found = of_geometry("determinant", [n(matrices)], Matrix(2, 2))
+    np.testing.assert_allclose(found.value, np.linalg.det(matrices))
+
+
 def test_a_length_that_may_be_0_is_unknown() -> None:
     assert of_geometry("length", [n([[0.5, 0.0]], 0.25)], VEC2).error == INF
     assert of_geometry("length", [n([[1.0, 0.0]], 0.3)], VEC2).error == INF

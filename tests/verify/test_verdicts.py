@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import kerngen
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
 from kerngen.verify import fault as faults
@@ -27,6 +28,7 @@ from kerngen.verify.meaning import number
 from kerngen.verify.meaning.number import BoundedArray
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.result import (
+    DIFFERENCES,
     OVERLAPS,
     REFERENCE,
     Counterexample,
@@ -35,6 +37,7 @@ from kerngen.verify.result import (
 )
 from kerngen.verify.snippet import array_text, snippet
 from kerngen.verify.trial import Given
+from tests.compile import checked
 
 F32 = Leaf(Scalar.F32)
 INF = np.inf
@@ -423,6 +426,49 @@ def test_long_arrays_that_repeat_are_written_once() -> None:
     )
     assert array_text(np.array([[1, 2]], np.float32), F32) == (
         "np.array([1.0, 2.0], np.float32).reshape((1, 2))"
+    )
+
+
+def test_long_structs_that_repeat_are_written_once() -> None:
+    text = "struct P { a: f32, b: i32 }"
+    (structure,) = checked(text).structs
+    repeated = np.zeros((41, 100), kerngen.compile(text).P.DTYPE)
+    repeated["a"] = np.resize(np.arange(PERIOD), repeated.shape)
+    written = array_text(repeated, structure)
+    assert written.startswith("np.resize(np.frombuffer(")
+    assert written.endswith(f", {repeated.nbytes}), (41, 100)")
+
+
+def test_a_program_imports_what_unpacks_its_arrays(known: dict[str, Subject]) -> None:
+    fault = Fault("value", "", 0, "", (1,), 2.0, 1.0, 0.25)
+    long = np.arange(5000.0) ** 0.5
+    for arrays in ([long, long], [long, [1.0]], [[1.0], long]):
+        wrong = result_of(
+            known["called"],
+            kernel="called",
+            counterexample=Counterexample(given_of(arrays), fault),
+        )
+        first, second, *_ = snippet(wrong, "").splitlines()
+        assert first == "from base64 import b85decode"
+        assert second == "from zlib import decompress"
+
+
+def test_a_program_repeats_differences(known: dict[str, Subject]) -> None:
+    fault = Fault("value", "", 0, "", (1,), 2.0, 1.0, 0.25)
+    found = Counterexample(given_of([[1.5, 2.0]], INF, 3, turn=7), fault)
+    wrong = result_of(
+        known["hosted"], kernel="hosted", strategy=DIFFERENCES, counterexample=found
+    )
+    assert snippet(wrong, "").splitlines() == [
+        "from kerngen.verify.repeat import differences",
+        "",
+        "for each in differences('a.kern', 'hosted', seed=7):",
+        "    print(each)",
+        "    assert each.is_held",
+    ]
+    third = snippet(wrong, "src").splitlines()[2]
+    assert third == (
+        "for each in differences('a.kern', 'hosted', seed=7, sources='src'):"
     )
 
 
