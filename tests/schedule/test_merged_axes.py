@@ -90,7 +90,10 @@ def test_neighbours_of_one_side_are_merged(
         assert [index.name for index in indices] == wanted
 
 
-@pytest.mark.parametrize("schedule", ["", "gemm tile(16, 32, 16) micro(4, 4)"])
+@pytest.mark.parametrize(
+    "schedule",
+    ["", pytest.param("gemm tile(16, 32, 16) micro(4, 4)", marks=pytest.mark.nightly)],
+)
 @pytest.mark.parametrize("einsum", MERGED)
 def test_results_are_those_of_numpy(ctx: Context, einsum: str, schedule: str) -> None:
     inputs = einsum.partition("->")[0].split(",")

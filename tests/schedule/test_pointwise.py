@@ -50,7 +50,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("case", "entry"), CASES)
-@pytest.mark.parametrize("outputs", [1, 32])
+@pytest.mark.parametrize("outputs", [32, pytest.param(1, marks=pytest.mark.nightly)])
 def test_results_are_those_of_numpy(
     ctx: Context,
     made: ModuleType,
