@@ -67,6 +67,21 @@ def compared(want: BoundedArray, got: Any, tally: Tally | None = None) -> Fault 
     return None
 
 
+def test_the_worst_element_is_reported() -> None:
+    for got, worst in (
+        ([1, 4, 1], (1,)),
+        ([3, 4, 9], (2,)),
+        ([9, np.nan, 9], (1,)),
+        ([3, 1, 2.75], (0,)),
+    ):
+        found = compared(n([1, 1, 1], 0.5), got)
+        assert found is not None
+        assert found.place == worst
+    found = compared(n([1, 1], [5.0, 0.5]), [7, 3])
+    assert found is not None
+    assert found.place == (1,)
+
+
 def test_a_result_may_be_off_by_its_bound() -> None:
     assert compared(n([1, 2], 0.5), [1.5, 1.5]) is None
     assert compared(n([1, 2], 0.5), [1.5, 1.4375]) is not None
@@ -307,6 +322,13 @@ def test_axes_are_cut_at_either_end(known: dict[str, Subject]) -> None:
     windowed = Fitting(known["windowed"], reference_way(known["windowed"]))
     found = plainer(given_of([range(1, 10)]), windowed, lambda _: True)
     assert found.sizes in ((("n", 2),), (("n", 3),))
+
+
+def test_axes_become_shorter_by_one_element(known: dict[str, Subject]) -> None:
+    fitting = Fitting(known["called"], reference_way(known["called"]))
+    given = given_of([range(30), range(30)])
+    found = plainer(given, fitting, lambda each: len(each.arrays[0]) >= 21)
+    assert found.sizes == (("n", 21),)
 
 
 def test_scalars_become_0_or_1(known: dict[str, Subject]) -> None:
