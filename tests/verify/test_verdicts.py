@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from rich.console import Console
 
 import kerngen
@@ -454,7 +455,7 @@ def test_long_arrays_that_repeat_are_written_once() -> None:
 def test_long_structs_that_repeat_are_written_once() -> None:
     text = "struct P { a: f32, b: i32 }"
     (structure,) = checked(text).structs
-    repeated = np.zeros((41, 100), kerngen.compile(text).P.DTYPE)
+    repeated: NDArray[Any] = np.zeros((41, 100), kerngen.compile(text).P.DTYPE)
     repeated["a"] = np.resize(np.arange(PERIOD), repeated.shape)
     written = array_text(repeated, structure)
     assert written.startswith("np.resize(np.frombuffer(")
