@@ -85,8 +85,8 @@ def plan_kernel(
     renamed = _renamed(names)
     hosts = {host.name: host.value for host in kernel.hosts}
     taken = frozenset((*kernel.lengths, *names.values.values()))
-    others = {p.name: renamed(p.name) for p in kernel.parameters}
-    others = {name: other for name, other in others.items() if other != name}
+    parameters = (parameter.name for parameter in kernel.parameters)
+    others = {name: renamed(name) for name in parameters if renamed(name) != name}
     maker = SizeMaker(hosts, renamed, taken, others)
     plan = replace(_plan(program, renamed, maker), gradient=_gradient(kernel, names_of))
     # The maker has noted the expressions that are no sizes, each with its symbol.

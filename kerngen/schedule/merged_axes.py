@@ -23,8 +23,7 @@ from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Expr, Index
 from kerngen.ir.staging.stages import Stage, Step, Write, computed_by
-from kerngen.ir.store import StoreAt
-from kerngen.ir.walk import children, map_children, walk
+from kerngen.ir.walk import children, map_children
 from kerngen.schedule.contraction import contraction_over
 from kerngen.schedule.extents import merged
 
@@ -49,7 +48,7 @@ def _runs(stage: Stage, others: Iterable[Stage]) -> Iterator[_Run]:
     reduce = stage.reduction
     if reduce is None or stage.loop or len(stage.domain) < 2:
         return
-    if any(map(_is_elsewhere, stage.steps)):
+    if not all(step.is_plain for step in stage.steps if isinstance(step, Write)):
         return
     found = contraction_over(stage.domain, reduce)
     if isinstance(found, str) or found.row is None or reduce.condition is not None:
@@ -60,13 +59,6 @@ def _runs(stage: Stage, others: Iterable[Stage]) -> Iterator[_Run]:
     for side in (left - right, right - left):
         yield from _neighbours(stage.domain, side, accesses)
     yield from _neighbours(reduce.indices, {*reduce.indices}, accesses)
-
-
-def _is_elsewhere(step: Step) -> bool:
-    """Whether a step writes a part of an element, or at a computed place."""
-    return isinstance(step, Write) and (
-        step.is_partial or isinstance(step.value, StoreAt)
-    )
 
 
 def _neighbours(
@@ -142,20 +134,16 @@ def _shared(stages: Iterable[Stage]) -> frozenset[str]:
 
 def _tensors(stage: Stage) -> Iterator[ir.Tensor]:
     """Yield the tensors that a stage reads and writes."""
-    yield from stage.tensors_read
-    yield from (step.tensor for step in stage.steps if isinstance(step, Write))
+    yield from (*stage.tensors_read, *stage.tensors_written)
 
 
 def _names(stages: Iterable[Stage]) -> frozenset[str]:
     """Return the names of the indices, values and tensors of stages."""
     names: set[str] = set()
     for stage in stages:
-        names |= {index.name for index in stage.domain}
+        names |= {index.name for index in stage.indices}
         names |= {tensor.name for tensor in _tensors(stage)}
-        for step in stage.steps:
-            names.add(computed_by(step))
-            reductions = (x for x in walk(step.value) if isinstance(x, ir.Reduce))
-            names |= {index.name for x in reductions for index in x.indices}
+        names |= {*map(computed_by, stage.steps)}
     return frozenset(names)
 
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from kerngen.ir.nodes import Index, Tensor
-from kerngen.ir.staging.stages import Write
 from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, ceil_div, divides
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
@@ -72,8 +71,7 @@ def _vectors(task: Task) -> set[str]:
 
 def _narrow(task: Task) -> list[Tensor]:
     """Return the tensors of narrow integers that a stage writes; all have the same bits."""
-    steps = task.stage.steps
-    written = [step.tensor for step in steps if isinstance(step, Write)]
+    written = task.stage.tensors_written
     return [*dict.fromkeys(tensor for tensor in written if tensor.narrow)]
 
 

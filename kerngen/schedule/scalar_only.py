@@ -21,8 +21,7 @@ PACKED = "the stage packs its results into words"
 
 def is_packed(stage: Stage) -> bool:
     """Whether a stage writes narrow integers, which are packed into words (`packed.py`)."""
-    written = (step.tensor for step in stage.steps if isinstance(step, Write))
-    return any(tensor.narrow for tensor in written)
+    return any(tensor.narrow for tensor in stage.tensors_written)
 
 
 def why_not_scalar_only(stage: Stage) -> str:

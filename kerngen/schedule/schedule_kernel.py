@@ -51,9 +51,11 @@ def lower(staged: StagedKernel, module: Module) -> KernelProgram:
 
 def _with_merged_axes(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
     """Return the tasks with merged axes; as they are for attention, whose stages share axes."""
+    stages = tuple(with_merged_axes(task.stage, task.other_stages) for task in tasks)
+    if stages == tasks[0].staged.stages:
+        return tasks
     if any(not STRATEGIES["flash"].fits(task) for task in tasks):
         return tasks
-    stages = tuple(with_merged_axes(task.stage, task.other_stages) for task in tasks)
     staged = replace(tasks[0].staged, stages=stages)
     return tuple(
         replace(task, staged=staged, stage=stage)

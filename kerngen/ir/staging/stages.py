@@ -6,12 +6,15 @@ A stage has steps, done in order for each element of its domain: `Define` names 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias, final
 
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import loads, outer_reductions
+from kerngen.ir.store import StoreAt
+from kerngen.ir.walk import walk
 
 
 @final
@@ -42,6 +45,11 @@ class Write:
     def is_partial(self) -> bool:
         """Whether only a part of the element is written."""
         return bool(self.path or self.component)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all of an element is written, and at the place of the stage's indices."""
+        return not self.is_partial and not isinstance(self.value, StoreAt)
 
 
 Step: TypeAlias = Define | Write
@@ -141,6 +149,20 @@ class Stage:
     def tensors_read(self) -> frozenset[ir.Tensor]:
         """The tensors that the steps read."""
         return frozenset(load.tensor for load in self.reads)
+
+    @property
+    def tensors_written(self) -> tuple[ir.Tensor, ...]:
+        """The tensors that the steps write, in their order."""
+        return tuple(step.tensor for step in self.steps if isinstance(step, Write))
+
+    @property
+    def indices(self) -> Iterator[ir.Index]:
+        """Every index: those of the domain, then those of reductions."""
+        yield from self.domain
+        for step in self.steps:
+            for node in walk(step.value):
+                if isinstance(node, ir.Reduce):
+                    yield from node.indices
 
 
 @final

@@ -35,7 +35,6 @@ from kerngen.ir.analysis.reads import (
 )
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Define, Stage, Write
-from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import factors_of, map_children, replaced
 from kerngen.schedule.contraction import Contraction, contraction_of, contraction_over
@@ -123,7 +122,9 @@ class SumPass:
         ends = (step.value for each in self.sums for step in each.finish.steps)
         terms = (x for each in self.sums for x in (each.weight, each.value))
         read = _read(self.tiles, (*terms, *ends))
-        return frozenset((*read, *(x for s in self.sums for x in _written(s.finish))))
+        return frozenset(
+            (*read, *(x for s in self.sums for x in s.finish.tensors_written))
+        )
 
 
 @final
@@ -194,10 +195,12 @@ class _Reader:
         return self._found(tuple(stages), rows)
 
     def _take(self, stage: Stage) -> None:
-        if any(isinstance(s, Write) and _is_special(s) for s in stage.steps):
+        if any(isinstance(s, Write) and not s.is_plain for s in stage.steps):
             message = f"'{stage.name}' writes parts, or at positions"
             raise NoSumsError(message)
-        written = {tensor for done, _, _ in self._sums for tensor in _written(done)}
+        written = {
+            tensor for done, _, _ in self._sums for tensor in done.tensors_written
+        }
         if not written.isdisjoint(stage.tensors_read):
             message = f"'{stage.name}' reads one of the sums"
             raise NoSumsError(message)
@@ -300,7 +303,7 @@ class _Reader:
 
     def _found(self, stages: tuple[Stage, ...], rows: Rows | None) -> AttentionSums:
         read = [x for s in stages for x in s.tensors_read if x not in self._tiles]
-        written = [x for stage, _, _ in self._sums for x in _written(stage)]
+        written = [x for stage, _, _ in self._sums for x in stage.tensors_written]
         if not set(read).isdisjoint(written):
             message = "it reads what it writes"
             raise NoSumsError(message)
@@ -391,14 +394,6 @@ class _Reader:
             yield from softmax_rows(weight)
         else:
             yield from (load for load in loads(weight) if load.tensor == numbers)
-
-
-def _is_special(step: Write) -> bool:
-    return step.is_partial or isinstance(step.value, StoreAt)
-
-
-def _written(stage: Stage) -> Iterator[ir.Tensor]:
-    return (step.tensor for step in stage.steps if isinstance(step, Write))
 
 
 def _products(expr: ir.Expr) -> list[ir.Reduce]:

@@ -70,11 +70,12 @@ AT_ONCE: Final[Mapping[MatrixLayout, Options]] = {
 - Up to 16,384 results, of 64 terms or more, if the matrix is transposed, and up to 50 million
   products of two numbers: the same.  128 x 1024 by 1024 x 128 takes 5.4 us (13.5), 128 x 64 by 64 x
   128 7.1 (8.8).
-- Up to 65,536 results of so many terms and products if it is not: the same.  77 x 768 by 768 x 768 takes 8.6 us (11.3), 50 x 512 by 512 x 512 5.5 (7.2), 283 x 285 by
-  285 x 152 5.4 (8.7), 256 x 256 by 256 x 256 4.9 (6.7).
-- If rows of the matrix are no whole vectors, up to 16,384 results and 4 million products: 200 x 1000 by 1000 x 70
-  takes 17.4 us (8.7), 86 x 3993 by a transposed 24 x 3993 17.2 (8.7), 56 x 2152 by 2152 x 69, one
-  row at once, 12.5 (8.1).
+- Up to 65,536 results of so many terms and products if it is not: the same.  77 x 768 by 768 x 768
+  takes 8.6 us (11.3), 50 x 512 by 512 x 512 5.5 (7.2), 283 x 285 by 285 x 152 5.4 (8.7), 256 x 256
+  by 256 x 256 4.9 (6.7).
+- If rows of the matrix are no whole vectors, up to 16,384 results and 4 million products: 200 x 1000
+  by 1000 x 70 takes 17.4 us (8.7), 86 x 3993 by a transposed 24 x 3993 17.2 (8.7), 56 x 2152 by
+  2152 x 69, one row at once, 12.5 (8.1).
 - Up to 4,096 results of 256 terms or more, if it is not: one row at once.  24 x 1816 by 1816 x 96
   takes 7.5 us, with four 9.6.
 - Up to 1,024 results, if it is: `rows`, a row of terms for each.  That takes 12, 21 and 57 us.
@@ -160,10 +161,9 @@ def few_result_choices(task: Task) -> Iterator[ScheduleChoice]:
         long = compare(">=", terms, TERMS_OF_FEW_ROWS)
         not_too_long = compare("<=", terms, MOST_TERMS_OF_FEW_RESULTS)
         few = compare("<=", results, RESULTS_OF_ONE_ROW)
-        whole = divides(LANES, columns)
         light = compare("<=", results * terms, MOST_PRODUCTS_OF_ODD)
-        few = all_of(few, any_of(whole, light))
-        guard = any_of(guard, all_of(long, not_too_long, few, cached))
+        worth = any_of(divides(LANES, columns), light)
+        guard = any_of(guard, all_of(long, not_too_long, few, worth, cached))
     reason = "with one row, or few results, no tile is worth its copies"
     yield from _of_gemv(task, reason, guard)
     if of_matrices and layout in AT_ONCE:

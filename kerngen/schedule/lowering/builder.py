@@ -14,7 +14,6 @@ from typing import Final, final
 
 from kerngen.ir.memory import Leaf, MemoryType, Struct, holds_half
 from kerngen.ir.nodes import Extent, Function, Index, Tensor
-from kerngen.ir.staging.stages import Write
 from kerngen.ir.types import Scalar, Storage, ValueType
 from kerngen.layout.rules import Space
 from kerngen.layout.types import Laid, lay_out
@@ -164,9 +163,7 @@ class ShaderBuilder:
         self._lengths: dict[str, t.Expr] = {}
         self._uses_uniform = False
         self._subgroup: tuple[t.Ident, ...] = ()
-        self._written = {
-            step.tensor.name for step in task.stage.steps if isinstance(step, Write)
-        }
+        self._written = {tensor.name for tensor in task.stage.tensors_written}
         self._claim_users_names()
         self._uniform = self.fresh("u")
         self.workgroup, self.grid, self.lane = (
@@ -226,7 +223,7 @@ class ShaderBuilder:
         return self.task.layout.field(field).laid
 
     def extent(self, extent: Extent) -> t.Expr:
-        """Return the length of an axis as a u32: a literal, a field of the uniform, or a product."""
+        """Return the length of an axis as a u32: a literal, a field of the uniform, a product."""
         match extent:
             case int(length):
                 return t.u32(length)

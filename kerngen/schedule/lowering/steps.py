@@ -205,9 +205,8 @@ def is_flat(stage: Stage) -> bool:
             case _:
                 return all(only_own(child) for child in children(expr))
 
-    written = (step.tensor for step in stage.steps if isinstance(step, Write))
     # Tensors that are written must have the domain's shape, too.
-    fits = all(tensor.extents == extents for tensor in written)
+    fits = all(tensor.extents == extents for tensor in stage.tensors_written)
     return fits and all(only_own(step.value) for step in stage.steps)
 
 
@@ -247,8 +246,7 @@ def last_extents(
     stage: Stage, exprs: tuple[ir.Expr, ...], names: set[str]
 ) -> list[str | int]:
     """Return the last extent of each tensor in `names` that is read by `exprs`, or written."""
-    tensors = {load.tensor for expr in exprs for load in loads(expr)} | {
-        step.tensor for step in stage.steps if isinstance(step, Write)
-    }
+    read = (load.tensor for expr in exprs for load in loads(expr))
+    tensors = {*read, *stage.tensors_written}
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return [x.extents[-1] for x in ordered if x.name in names]

@@ -16,7 +16,6 @@ from kerngen.ir.analysis.conditions import conditional, unconditional
 from kerngen.ir.analysis.reads import free_indices, loads
 from kerngen.ir.nodes import Index, LocalValue, Reduce
 from kerngen.ir.staging.keyed import Ragged, ranges_read
-from kerngen.ir.staging.stages import Write
 from kerngen.ir.walk import walk
 from kerngen.plan.size import Size, ceil_div, maximum, minimum
 from kerngen.schedule.lowering.argmax import partial_type, term_of
@@ -166,7 +165,8 @@ def ragged_of(task: Task, lanes: int = GROUP) -> RaggedRows | str:
         return "what bounds the terms is computed in the same stage"
     if not all(free_indices(bound) <= {*task.domain} for bound in bounds):
         return "what bounds the terms is another one for each of them"
-    written = {step.tensor for step in task.stage.steps if isinstance(step, Write)}
-    if written & {load.tensor for load in loads(reduction_of(task))}:
+    if {*task.stage.tensors_written} & {
+        load.tensor for load in loads(reduction_of(task))
+    }:
         return "it writes a tensor that its terms are read of"
     return RaggedRows(task, lanes, found)

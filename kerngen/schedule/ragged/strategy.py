@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Final
 
-from kerngen.ir.analysis.reads import loads
 from kerngen.ir.staging.grouping import MAX_TENSORS
-from kerngen.ir.staging.stages import Write
 from kerngen.plan.size import ALWAYS, NEVER
 from kerngen.schedule.program import Variant
 from kerngen.schedule.ragged.long_rows import (
@@ -90,7 +88,5 @@ def lower_ragged(task: Task, options: Options) -> Iterator[Variant]:
 
 def _has_room(task: Task) -> bool:
     """Whether a dispatch can bind the parts of long rows beside all of the stage's tensors."""
-    steps = task.stage.steps
-    bound = {step.tensor for step in steps if isinstance(step, Write)}
-    bound |= {load.tensor for value in task.values for load in loads(value)}
+    bound = {*task.stage.tensors_written, *task.stage.tensors_read}
     return len(bound) + BUFFERS <= MAX_TENSORS

@@ -25,7 +25,6 @@ from typing import Final, final
 
 from kerngen.ir.analysis.reads import free_indices, is_within, loads
 from kerngen.ir.nodes import Index, Load
-from kerngen.ir.staging.stages import Write
 from kerngen.ir.types import Scalar
 from kerngen.schedule.lowering.builder import wgsl_type
 from kerngen.schedule.lowering.cooperation import value_bytes
@@ -74,7 +73,7 @@ class TurnReads:
 
 def _plain_reads(found: Folded) -> Iterator[Load]:
     """Yield the distinct reads of scalars that stay inside their axes without a clamp."""
-    written = {step.tensor for step in found.sums.steps if isinstance(step, Write)}
+    written = {*found.sums.tensors_written}
     reads = (load for value in found.values for load in loads(value))
     for load in dict.fromkeys(reads):
         is_scalar = isinstance(load.tensor.element, Scalar)

@@ -20,11 +20,10 @@ from enum import Enum
 from typing import final
 
 from kerngen.ir.analysis.reads import is_at
-from kerngen.ir.nodes import Extent, Index, Reduce, Role, Tensor
+from kerngen.ir.nodes import Extent, Index, Role, Tensor
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Stage, Write
 from kerngen.ir.store import StoreAt
-from kerngen.ir.walk import walk
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.task import Task
 
@@ -94,20 +93,6 @@ def run_of(task: Task) -> Run | str:
     return found
 
 
-def writes(stage: Stage) -> Iterator[Tensor]:
-    """Yield the tensors that a stage writes."""
-    return (step.tensor for step in stage.steps if isinstance(step, Write))
-
-
-def indices_in(stage: Stage) -> Iterator[Index]:
-    """Yield every index of a stage, those of reductions included."""
-    yield from stage.domain
-    for step in stage.steps:
-        for node in walk(step.value):
-            if isinstance(node, Reduce):
-                yield from node.indices
-
-
 def own_columns(run: Run, stage: Stage) -> tuple[Index, ...]:
     """Return the indices by which a stage names the run's columns; () if it has none."""
     reduce = stage.reduction
@@ -129,7 +114,7 @@ def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage,
     written: set[Tensor] = set()
     read_elsewhere: set[Tensor] = set()
     for stage in following:
-        own, elsewhere = set(writes(stage)), _read_elsewhere(run, stage)
+        own, elsewhere = set(stage.tensors_written), _read_elsewhere(run, stage)
         if (
             not _fits(task, run, stage)
             # A tensor is written by one stage of elements at most: where a row does not fit
@@ -159,8 +144,10 @@ def _meets_store(stage: Stage, before: Sequence[Stage]) -> bool:
     The lane that stores at a position is another one than that which has the element in
     its own row.
     """
-    own = {*stage.tensors_read, *writes(stage)}
-    touched = {x for other in before for x in (*other.tensors_read, *writes(other))}
+    own = {*stage.tensors_read, *stage.tensors_written}
+    touched = {
+        x for other in before for x in (*other.tensors_read, *other.tensors_written)
+    }
     stored = {x for other in before for x in _stored(other)}
     return not (own.isdisjoint(stored) and touched.isdisjoint(_stored(stage)))
 
@@ -198,7 +185,7 @@ def _first_use(run: Run) -> dict[Tensor, int]:
     """Return the tensors of a run, each with the number of the stage that uses it first."""
     first: dict[Tensor, int] = {}
     for place, stage in enumerate(run.stages):
-        for tensor in (*stage.tensors_read, *writes(stage)):
+        for tensor in (*stage.tensors_read, *stage.tensors_written):
             first.setdefault(tensor, place)
     return first
 
@@ -213,7 +200,7 @@ def _last_use_of_kept(task: Task, run: Run) -> dict[Tensor, int]:
         tensor: place
         for place, stage in reversed(tuple(enumerate(run.stages)))
         if run.part(stage) is not RowRole.EACH
-        for tensor in writes(stage)
+        for tensor in stage.tensors_written
         if tensor.role is Role.LET
     }
     stages = task.staged.stages

@@ -33,7 +33,7 @@ from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.rows.memory import hold, loaded, read_ahead, reread
 from kerngen.schedule.rows.online import merge_sums
 from kerngen.schedule.rows.plan import RowPlan, Store, expressions, plan_rows
-from kerngen.schedule.rows.run import Run, indices_in, names_of, run_of, writes
+from kerngen.schedule.rows.run import Run, names_of, run_of
 from kerngen.schedule.rows.shader import RowWriter
 from kerngen.schedule.rows.shape import INVOCATIONS, Ladder, RowShape
 from kerngen.schedule.sizes import all_divisible, at_most, domain_size, serial_trips
@@ -224,7 +224,7 @@ class _RowTask:
         # One stage with the steps of all; its files are named after the kernel alone if the
         # run has all of the kernel's stages.
         stages = task.staged.stages
-        written = (tensor for stage in run.stages for tensor in writes(stage))
+        written = (tensor for stage in run.stages for tensor in stage.tensors_written)
         kept = frozenset(x for x in written if run.outlives(x, stages))
         steps = tuple(step for stage in run.stages for step in stage.steps)
         together = Stage(names_of(run.stages), run.rows, steps)
@@ -366,7 +366,7 @@ class _RowTask:
 def _taken(task: Task, run: Run) -> frozenset[str]:
     """Return the names that locals must not take: those of tensors and indices."""
     tensors = (*task.kernel.tensors, *task.staged.temporaries)
-    indices = (index for stage in run.stages for index in indices_in(stage))
+    indices = (index for stage in run.stages for index in stage.indices)
     return frozenset((*(x.name for x in tensors), *(x.name for x in indices)))
 
 

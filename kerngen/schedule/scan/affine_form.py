@@ -25,7 +25,6 @@ from kerngen.ir.nodes import (
     Unary,
 )
 from kerngen.ir.staging.stages import Define, Stage, Step, Write
-from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children
 
@@ -130,9 +129,7 @@ def _refusal(turns: tuple[Step, ...]) -> str:
     for step in turns:
         if holds_reduce(step.value):
             return "its steps hold a reduction"
-        if isinstance(step, Write) and (
-            step.is_partial or isinstance(step.value, StoreAt)
-        ):
+        if isinstance(step, Write) and not step.is_plain:
             return "it writes parts of elements, or at a position"
     return ""
 

@@ -18,7 +18,6 @@ from kerngen.ir.analysis.conditions import conditional, unconditional
 from kerngen.ir.analysis.reads import free_indices, loads
 from kerngen.ir.nodes import Binary, Expr, Index, Load, Reduce, Tensor
 from kerngen.ir.staging.keyed import Key, Keyed, conjuncts, keyed
-from kerngen.ir.staging.stages import Write
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children
 from kerngen.plan.size import Size
@@ -102,8 +101,7 @@ class Scatter:
     @property
     def written(self) -> frozenset[Tensor]:
         """The tensors that the stage writes."""
-        steps = self.task.stage.steps
-        return frozenset(step.tensor for step in steps if isinstance(step, Write))
+        return frozenset(self.task.stage.tensors_written)
 
     @property
     def beside(self) -> frozenset[Tensor]:
