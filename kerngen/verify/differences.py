@@ -23,7 +23,7 @@ from kerngen.runtime.reference import doubled, in_double
 from kerngen.runtime.struct import Struct, UniformStruct
 from kerngen.runtime.values.records import numbers
 from kerngen.verify.calls.canned_calls import call_at
-from kerngen.verify.calls.sizes import Fitting, Sizes
+from kerngen.verify.calls.sizes import Fitting, Sizes, longest
 from kerngen.verify.fault import Fault
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import Array
@@ -108,11 +108,11 @@ def _given(subject: Subject, seed: int) -> Given | None:
     if sizes is None or any(length < 1 for _, length in sizes):
         return None  # a stride of 0 has no gradient
     plain = call_at(fitting, sizes)
-    longest = max((length for _, length in sizes), default=1)
+    most = longest(sizes)
 
     def filled(array: Array) -> Array:
         if array.dtype.kind in "iu":
-            return rng.integers(0, max(longest, 1), array.shape).astype(array.dtype)
+            return rng.integers(0, most, array.shape).astype(array.dtype)
         wide = in_doubles(array)
         return with_reals(wide, [number(part.shape) for part in reals(wide)])
 

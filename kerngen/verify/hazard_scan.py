@@ -13,7 +13,7 @@ from kerngen.runtime import UniformRangeError
 from kerngen.runtime.calls.scalars import check_scalars, prepare
 from kerngen.verify.calls.canned_calls import canned_call
 from kerngen.verify.calls.draw import Drawn, inputs_of
-from kerngen.verify.calls.sizes import Fitting
+from kerngen.verify.calls.sizes import Fitting, longest
 from kerngen.verify.contents import leaves
 from kerngen.verify.hazards import Hazard, HazardCollector
 from kerngen.verify.meaning.programs import meaning
@@ -47,14 +47,13 @@ def _calls(fitting: Fitting) -> Iterator[Given]:
     if plain is None:
         return
     count = len(fitting.kernel.inputs)
-    longest = max((length for _, length in plain.sizes), default=1)
     for kind in _KINDS:
         for seed in range(_SEEDS):
             drawn = Drawn(
                 sizes=plain.sizes,
                 scalars=plain.scalars,
                 kinds=((kind, "places"),) * count,
-                bounds=(longest,) * count,
+                bounds=(longest(plain.sizes),) * count,
                 seed=seed,
                 arrangement="apart",
                 turn=0,

@@ -65,6 +65,9 @@ _DRAWS: Final = frozenset(
 )
 """Functions that draw random numbers: with other arguments they draw others, as good as these."""
 
+_CONTINUOUS: Final = frozenset({"monotonic", "perf_counter", "random"})
+"""Functions whose results are never equal to anything: `<` of them is as good as `<=`."""
+
 
 @final
 class Kind(Enum):
@@ -157,7 +160,8 @@ class _Module:
             case ast.Compare(left, ops, rights):
                 pairs = pairwise([left, *rights])
                 for (before, after), comparison in zip(pairs, ops, strict=True):
-                    yield from self._operator(before, comparison, after)
+                    if _CONTINUOUS.isdisjoint(map(_called, (before, after))):
+                        yield from self._operator(before, comparison, after)
             case ast.UnaryOp(ast.USub() | ast.Invert(), operand):
                 yield self._replaced(Kind.OPERATOR, node, self._text(operand))
             case ast.UnaryOp(ast.Not(), operand):
@@ -175,7 +179,9 @@ class _Module:
             case ast.Name(name) if name in _TWINS:
                 yield self._replaced(Kind.CALL, node, _TWINS[name])
             case ast.Call(func, args=arguments) if _name(func) not in _SYMMETRIC:
-                for first, second in pairwise(arguments):
+                # `clip(x, low, high)` is min(max(x, low), high).
+                begin = 1 if _name(func) == "clip" else 0
+                for first, second in pairwise(arguments[begin:]):
                     yield self._swapped(first, second)
             case _:
                 pass
@@ -283,6 +289,11 @@ def _is_chance(node: ast.AST) -> bool:
             return "seed" in {_name(left), _name(right)}
         case _:
             return False
+
+
+def _called(node: ast.expr) -> str:
+    """Return the name of the function that an expression calls, or ""."""
+    return _name(node.func) if isinstance(node, ast.Call) else ""
 
 
 def _is_constant(node: ast.expr) -> bool:

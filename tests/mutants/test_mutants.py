@@ -82,6 +82,17 @@ def test_the_length_that_is_left_has_many_names() -> None:
     assert {change(mutant)[0] for mutant in mutants} == {"-1, 5", "5"}
 
 
+def test_what_is_never_equal_is_less_or_not() -> None:
+    assert mutants_of("kerngen/a/b.py", b"late = monotonic() > until") == []
+    (strict,) = mutants_of("kerngen/a/b.py", b"late = now > until")
+    assert change(strict) == (">", ">=")
+
+
+def test_the_first_bound_of_a_clip_may_come_first() -> None:
+    mutants = mutants_of("kerngen/a/b.py", b"clip(x, low, high)")
+    assert {change(mutant)[1] for mutant in mutants} == {"high, low", "pass"}
+
+
 def test_other_random_numbers_are_as_good() -> None:
     module = b"y = default_rng((seed, 1)).uniform(0.5, 2, n + 1) * 3; f(seed + 7)"
     mutants = mutants_of("kerngen/a/b.py", module)

@@ -180,6 +180,12 @@ def test_an_error_is_a_share_of_its_tolerance() -> None:
     assert InnerProducts("x", 0.0, 0.0, 0.0).share == 0
 
 
+def test_a_fault_has_both_products_and_no_place() -> None:
+    fault = InnerProducts("x", 3.0, 2.0, 0.5).fault
+    assert (fault.kind, fault.path, fault.place) == ("gradient", "", ())
+    assert (fault.got, fault.expected, fault.bound) == (2.0, 3.0, 0.5)
+
+
 def test_what_jumps_is_not_compared(file: str) -> None:
     """Differences of a staircase say nothing of its slope."""
     Path(file).write_text(

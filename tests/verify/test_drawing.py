@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import find
+from hypothesis.errors import NoSuchExample
 
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar, Storage
@@ -21,6 +23,7 @@ from kerngen.plan.tree import (
     dispatches_in,
     stages_of,
 )
+from kerngen.verify.calls import draw
 from kerngen.verify.calls import sizes as lengths_module
 from kerngen.verify.calls.canned_calls import PERIOD, call_at, canned_call, overlaps
 from kerngen.verify.calls.draw import ARRANGEMENTS, Drawn, inputs_of, twins
@@ -234,12 +237,49 @@ def test_candidates_are_ever_less_like_what_was_drawn(
     assert {each["m"] for each in random} >= {0, 1, 2, 3, 5}
     assert any(each["n"] == 8 for each in random)
     assert all(each["m"] <= 64 * 8 for each in random)
-    lags = {
-        dict(each)["lag"]
-        for each in fitting(known["lagged"]).candidates((("lag", 9), ("n", 20)))
-    }
-    assert lags >= {0, 1, 2, 3, 9}
+
+
+def test_caps_come_one_after_the_other_then_random_lengths(
+    known: dict[str, Subject],
+) -> None:
+    """Each cap is tried as it is and in multiples of 4 and 128, with and without an axis of 0."""
+    first, *others = fitting(known["blocks"]).candidates((("m", 0), ("n", 9000)))
+    made = [dict(each) for each in (first, *others)]
+    assert len(made) == 1 + 36 + 400
+    assert made[0]["n"] == 9000
+    assert [each["n"] for each in made[1:37:6]] == [5000, 1024, 256, 64, 16, 8]
+    # From the shortest cap on, random ones: those in turn, and up to eight times as long.
+    single, several = made[38::2], made[37::2]
+    ladder = {1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 18, 20, 32, 64}
+    assert {each["m"] for each in single} == {0, *ladder}
+    assert {each["n"] for each in single} == {8, *ladder}
+    assert {each["m"] // 64 for each in several} >= {0, 1, 2, 3, 4}
+    assert 64 * 4 <= max(each["m"] for each in several) <= 64 * 8
+    assert 0.3 < sum(each["m"] == 0 for each in made[37:]) / 400 < 0.7
+
+
+def test_scalars_that_lengths_depend_on_are_small(known: dict[str, Subject]) -> None:
+    lagged = fitting(known["lagged"])
+    found = map(dict, lagged.candidates((("lag", 9), ("n", 20))))
+    # Where `n` is short, `lag` is changed to be shorter.
+    lags = [each["lag"] for each in found if each["n"] > 9]
+    assert {*lags} == {0, 1, 2, 3, 4, 9}
     assert all(isinstance(lag, int) for lag in lags)
+
+
+def test_the_longest_axis_is_one_at_least() -> None:
+    assert lengths_module.longest(()) == 1
+    assert lengths_module.longest((("m", 0),)) == 1
+    assert lengths_module.longest((("m", 3), ("n", 2))) == 3
+
+
+def test_scalars_are_any_numbers_up_to_a_hundred(known: dict[str, Subject]) -> None:
+    parameter, *_ = known["summed"].kernel.parameters
+    floats = draw._float(parameter)
+    for low, high in ((-100.0, -99.0), (-3.25, -3.0), (7.5, 7.75), (99.0, 99.9)):
+        assert low <= find(floats, lambda x, low=low, high=high: low <= x <= high)
+    with pytest.raises(NoSuchExample):
+        find(floats, lambda x: abs(x) > 100)
 
 
 # Calls

@@ -420,6 +420,9 @@ def test_unknown_arguments_of_functions_of_integers() -> None:
         ("min", [low, doubt]),
     ):
         assert of_integers(name, given, Scalar.I32).unsure
+    one = np.array([1.0])
+    off = BoundedArray(one, 0.5 * one, one)
+    assert of_integers("abs", [off], Scalar.I32).unsure.all()
 
 
 # Conversions
@@ -455,8 +458,11 @@ def test_conversions_that_round() -> None:
 
 
 def test_a_rough_float_is_an_integer_if_nothing_whole_is_near() -> None:
-    value, error = np.array([1.5, 1.9, 1.1, 4e9, 1.5]), np.array([0.2] * 4 + [INF])
+    value, error = np.array([1.5, 1.9, 0.9, 4e9, 1.5]), np.array([0.2] * 4 + [INF])
     found = convert(BoundedArray(value, error, value), Scalar.F32, Scalar.I32)
     assert found.unsure.tolist() == [False, True, True, False, True]
     assert found.value.tolist()[:1] == [1]
     assert found.value[3] == 2**31 - 128
+    value, error = np.array([1.1, 2.0, 7.5]), np.array([0.2, 0.1, 0.4])
+    found = convert(BoundedArray(value, error, value), Scalar.F32, Scalar.U32)
+    assert found.unsure.tolist() == [True, True, False]

@@ -59,6 +59,12 @@ def test_a_write_behind_the_last_word_is_a_fault(held: Guarded, kind: str) -> No
     assert faults(held, 6, (kind, 12, 4)) == [text.format(12)] * 2
 
 
+def test_each_buffer_has_a_word_of_its_own(held: Guarded) -> None:
+    held.device.start(FILL)
+    made = [held.device.create_buffer(size=8, usage=USAGE) for _ in range(3)]
+    assert [buffer.word for buffer in made] == [FILL.of(number) for number in range(3)]
+
+
 def test_the_rest_of_a_word_may_be_zeros_of_narrow_integers(held: Guarded) -> None:
     """As a shader writes it: the host has filled nothing."""
     buffer = held.device.create_buffer(size=8, usage=USAGE)

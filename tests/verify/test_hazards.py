@@ -77,10 +77,13 @@ def test_a_hazard_is_that_of_the_statement_in_which_it_was_seen() -> None:
 
 
 def test_equal_numbers_have_no_digits_to_lose() -> None:
-    """Numbers that may be off are noted where their difference is left, and is no 0."""
+    """Numbers that may be off are noted where their difference is left, and is no 0.
+
+    It must be a hundredth of them, or less.
+    """
     target = Tensor("x", Scalar.F32, (), Role.OUTPUT)
     statement = Statement(target, (), Constant(1.0, Scalar.F32))
-    for other, kinds in ((4.0, []), (3.9999, ["cancellation"])):
+    for other, kinds in ((4.0, []), (3.9999, ["cancellation"]), (3.5, [])):
         collector = HazardCollector()
         off = np.array([0.5])
         left, right = settle(np.array([4.0]), off), settle(np.array([other]), off)

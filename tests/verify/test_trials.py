@@ -29,9 +29,10 @@ from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS, Leased
 from kerngen.verify.large import MOST_GROUPS, expected_seconds, large_sizes
 from kerngen.verify.meaning.number import known as known_number
 from kerngen.verify.meaning.programs import Subject
+from kerngen.verify.subjects import subjects
 from kerngen.verify.trial import Given, Trial, device_tensors, refer, writes_words
 from kerngen.verify.ways import ways
-from tests.compile import loaded
+from tests.compile import library_of, loaded
 from tests.verify.patches import always
 
 X, Y = np.array([1, 2, 3], np.float32), np.array([5, 7, 9], np.float32)
@@ -400,6 +401,25 @@ def assert_seconds_are_expected(fitting: Fitting, sizes: Sizes) -> None:
     assert expected_seconds(trial, (("n", 300),)) == 0.0
 
 
+def test_kernels_that_store_only_parts_have_no_large_call() -> None:
+    """Not even if their first statement writes a whole tensor."""
+    text = """
+        kernel f(x: f32[n], mut kept: f32[m], at: i32) -> y: f32[n] {
+            y[i] = 2.0 * x[i];
+            kept[at + i] = x[i];
+        }
+    """
+    with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
+        (subject,) = found["a.kern"]
+        context: Any = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 30))
+        made = [
+            Trial(context, Fitting(subject, way), Tally())
+            for way in ways(subject.runtime)
+        ]
+        assert made
+        assert not any(map(large_sizes, made))
+
+
 def test_words_are_written_where_one_output_is_narrow(
     known: dict[str, Subject],
 ) -> None:
@@ -416,3 +436,28 @@ def test_sizes_meet_what_is_required(known: dict[str, Subject]) -> None:
         kernel k(x: f32[n]) -> y: f32[n] { require n % 8 == 3; y[i] = x[i]; }
     """
     assert meeting(loaded(packed)._K, {"n": 21}) == {"n": 19}
+
+
+@pytest.mark.parametrize(
+    ("condition", "met"),
+    [
+        ("2 * n < m", {"n": 6, "m": 13}),
+        ("2 * n <= m", {"n": 6, "m": 12}),
+        ("n + 3 > m", {"n": 6, "m": 8}),
+        ("n + 3 >= m", {"n": 6, "m": 9}),
+        ("n < m - 5", {"n": 4, "m": 10}),
+        ("n > m + 1", {"n": 12, "m": 10}),
+        ("n >= m + 1", {"n": 11, "m": 10}),
+        ("n == m + 1", {"n": 11, "m": 10}),
+        ("n % 5 == 2 and m < n", {"n": 7, "m": 6}),
+        ("n % 5 == 2 and n < m", {"n": 7, "m": 10}),
+    ],
+)
+def test_sizes_meet_comparisons_of_either_side(
+    condition: str, met: dict[str, int]
+) -> None:
+    text = f"kernel k(x: f32[n], z: f32[m]) -> y: f32[n] {{ require {condition}; y[i] = x[i]; }}"
+    given = {"n": 6, "m": 10}
+    if condition.startswith("n + 3"):
+        given["m"] = 20
+    assert meeting(loaded(text)._K, given) == met

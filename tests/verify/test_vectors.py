@@ -144,6 +144,15 @@ def test_determinants_of_several_axes() -> None:
     np.testing.assert_allclose(found.value, np.linalg.det(matrices))
 
 
+def test_light_is_not_bent_beyond_the_critical_angle() -> None:
+    """Where `1 - ratio^2 (1 - dot^2)` is below 0, here -0.2, the vector is 0."""
+    along = np.array([[np.sqrt(1 - 1.2 / 1.44), np.sqrt(1.2 / 1.44), 0.0]])
+    normal = np.array([[1.0, 0.0, 0.0]])
+    found = of_geometry("refract", [n(along), n(normal), n([1.2])], VEC3)
+    np.testing.assert_array_equal(found.value, 0.0)
+    np.testing.assert_array_equal(found.error, 0.0)
+
+
 def test_a_length_that_may_be_0_is_unknown() -> None:
     assert of_geometry("length", [n([[0.5, 0.0]], 0.25)], VEC2).error == INF
     assert of_geometry("length", [n([[1.0, 0.0]], 0.3)], VEC2).error == INF

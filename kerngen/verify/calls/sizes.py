@@ -24,6 +24,12 @@ from kerngen.verify.ways import Way
 Sizes: TypeAlias = tuple[tuple[str, int], ...]
 """The lengths of a call by dim, and its integer scalars that decide lengths."""
 
+
+def longest(sizes: Sizes) -> int:
+    """Return the greatest length of a call, or 1 if it has none."""
+    return max((1, *(length for _, length in sizes)))
+
+
 MOST_WORK: Final = 1 << 16
 """Points of a domain, times the terms of the sums in it, that the oracle computes at most."""
 LONGEST: Final = 5000
@@ -168,7 +174,7 @@ _ABOVE: Final = {"<": -1, "<=": 0, "==": 0, ">": 1, ">=": 0}
 def meeting(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return sizes close to these that meet the requirements, as far as possible."""
     values = dict(sizes)
-    for _ in range(_ROUNDS if kernel.requires else 0):
+    for _ in range(_ROUNDS):
         for each in kernel.requires:
             if not kernel.computed and not host.holds(each.condition, values):
                 _meet(each.condition, values)

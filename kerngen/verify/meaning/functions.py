@@ -215,6 +215,7 @@ def convert(operand: BoundedArray, source: Scalar, to: Scalar) -> BoundedArray:
     bound = np.where(np.isfinite(operand.value), operand.error, 0.0)
     saturated = ref.i32 if to is Scalar.I32 else ref.u32
     least, value, most = (
-        saturated(operand.value + off).astype(np.int64) for off in (-bound, 0.0, bound)
+        saturated(each).astype(np.int64)
+        for each in (operand.value - bound, operand.value, operand.value + bound)
     )
     return number.unsure_where(value, (least != most) | ~np.isfinite(bound))
