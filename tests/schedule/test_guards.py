@@ -38,6 +38,7 @@ WIDE = ("rows_lanes1024_subgroups1 when", "rows_lanes512 when")
 LARGE = "gemm tile(256, 128, 16) micro(8, 8)"
 NAMED = "gemm_tile256x128x16_micro8x8"
 FOUR = "gemv_rows4_columns4_lanes64x4 when"
+EIGHT = "gemv_rows8_columns8_lanes32x4 when"
 TILES = [
     "generic_neighbours4 when",
     "gemm_tile128x16x8_micro4x4 when",
@@ -85,15 +86,15 @@ SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     ),
     "the compiler's own choice, asked for": (
         f"{PRODUCT} schedule f when m == 1 or n == 1 {{ gemv }}",
-        {"c": ["gemv when", "rows when", FOUR, *TILES]},
+        {"c": ["gemv when", "rows when", FOUR, EIGHT, *TILES]},
     ),
     "the compiler's own choice, asked for under another guard": (
         f"{PRODUCT} schedule f when n == 1 {{ gemv }}",
-        {"c": ["gemv when", "rows when", "gemv when", FOUR, *TILES]},
+        {"c": ["gemv when", "rows when", "gemv when", FOUR, EIGHT, *TILES]},
     ),
     "a guard that follows from one before it": (
         f"{PRODUCT} schedule f when m <= 8 {{ generic }} schedule f when m <= 4 {{ rows }}",
-        {"c": ["generic when", "rows when", "gemv when", FOUR, *TILES]},
+        {"c": ["generic when", "rows when", "gemv when", FOUR, EIGHT, *TILES]},
     ),
     "one strategy may run more stages or fewer": (
         f"{SOFTMAX} {SHORT} schedule f.total when n < 8 {{ generic }}",
@@ -109,7 +110,7 @@ SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     ),
     "an adapter may be too small": (
         f"{PRODUCT} schedule f when m > 8 {{ {LARGE} }} schedule f {{ {LARGE} }}",
-        {"c": [f"{NAMED} when", NAMED, "rows when", "gemv when", FOUR, *TILES]},
+        {"c": [f"{NAMED} when", NAMED, "rows when", "gemv when", FOUR, EIGHT, *TILES]},
     ),
 }
 

@@ -103,6 +103,7 @@ def test_transposes(ctx: Context, element: str, lengths: tuple[int, ...]) -> Non
 PRODUCT = """
 kernel nn(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum[p] a[i, p] * b[p, j]; }
 kernel nt(a: f32[m, k], b: f32[n, k]) -> c: f32[m, n] { c[i, j] = sum[p] a[i, p] * b[j, p]; }
+kernel tn(a: f32[k, m], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum[p] a[p, i] * b[p, j]; }
 kernel mv(a: f32[m, k], b: f32[k]) -> c: f32[m] { c[i] = sum[p] a[i, p] * b[p]; }
 kernel vm(a: f32[k, n], b: f32[k]) -> c: f32[n] { c[j] = sum[p] a[p, j] * b[p]; }
 kernel tt(a: f32[k, m], b: f32[n, k]) -> c: f32[m, n] { c[i, j] = sum[p] a[p, i] * b[j, p]; }
@@ -135,11 +136,25 @@ CHOSEN = {
     ("nn", (77, 768, 768)): "gemv_rows4",
     ("nn", (256, 256, 256)): "gemv_rows4",
     ("nn", (256, 256, 257)): "gemm_tile32x32x32_micro4x4_stream528",
-    ("nn", (400, 400, 400)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nn", (400, 400, 400)): "gemv_rows8",
+    ("nn", (800, 800, 68)): "gemv_rows8",
+    ("nn", (2000, 256, 32)): "gemv_rows8",
+    ("nn", (5000, 300, 32)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nn", (410, 400, 404)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nn", (32, 2052, 2048)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nn", (128, 62, 128)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nn", (200, 1000, 70)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nn", (56, 2152, 69)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nn", (60, 456, 41)): "gemv",
+    ("nn", (168, 592, 34)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nt", (77, 768, 768)): "gemv_rows8_columns8_lanes32x4",
+    ("nt", (320, 320, 320)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nt", (128, 4096, 128)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("tn", (77, 768, 768)): "gemv_rows4",
+    ("tn", (320, 320, 320)): "gemv_rows8",
+    ("tn", (256, 1100, 64)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("tn", (24, 2048, 24)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("tt", (77, 768, 768)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nt", (86, 3993, 24)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nt", (86, 1993, 24)): "gemv_rows4_columns4_lanes64x4",
     ("nt", (32, 100_000, 32)): "gemm_tile32x32x32_micro4x4_stream528",

@@ -21,8 +21,8 @@ from tests.compile import built
 from tests.language.cases import Array, Inputs
 
 KERNEL = """
-kernel f(a: f32[m, k], b: f32[{b}], bias: f32[n]) -> c: f32[m, n] {{
-    let z[i, j] = 2.0 * sum[p] a[i, p] * b[{b_at}] + bias[j];
+kernel f(a: f32[{a}], b: f32[{b}], bias: f32[n]) -> c: f32[m, n] {{
+    let z[i, j] = 2.0 * sum[p] a[{a_at}] * b[{b_at}] + bias[j];
     c[i, j] = z[i, j] * z[i, j] + f32(i - j);
 }}
 schedule f {{ gemv rows({count}) }}
@@ -47,6 +47,7 @@ OPTIONS = {
         "rows(16) lanes(2, 8) split(9)",
         "rows(5) lanes(128, 2)",
     ),
+    "transposed": ("rows(8) lanes(32, 8) split(1)", "rows(16) lanes(2, 8) split(9)"),
 }
 """Every option, and lanes that are few and many along and across."""
 REFUSED = {
@@ -64,18 +65,35 @@ REFUSED = {
     ): "'columns' is for matrices that are not contiguous along j",
 }
 BATCHES = """
-kernel f(a: f32[s, m, h, k], b: f32[{b}]) -> c: f32[s, h, m, n] {{
-    c[t, g, i, j] = sum[p] a[t, i, g, p] * b[{b_at}];
+kernel f(a: f32[{a}], b: f32[{b}]) -> c: f32[s, h, m, n] {{
+    c[t, g, i, j] = sum[p] a[{a_at}] * b[{b_at}];
 }}
-schedule f {{ gemv rows(3) }}
+schedule f {{ gemv rows({count}) }}
 """
 LYING = {
-    "rowwise": {"b": "n, k", "b_at": "j, p"},
-    "columnwise": {"b": "k, n", "b_at": "p, j"},
+    "rowwise": {"a": "m, k", "a_at": "i, p", "b": "n, k", "b_at": "j, p"},
+    "columnwise": {"a": "m, k", "a_at": "i, p", "b": "k, n", "b_at": "p, j"},
+    "transposed": {"a": "k, m", "a_at": "p, i", "b": "k, n", "b_at": "p, j"},
 }
 BATCHES_LYING = {
-    "rowwise": {"b": "s, h, n, k", "b_at": "t, g, j, p"},
-    "columnwise": {"b": "s, h, k, n", "b_at": "t, g, p, j"},
+    "rowwise": {
+        "a": "s, m, h, k",
+        "a_at": "t, i, g, p",
+        "b": "s, h, n, k",
+        "b_at": "t, g, j, p",
+    },
+    "columnwise": {
+        "a": "s, m, h, k",
+        "a_at": "t, i, g, p",
+        "b": "s, h, k, n",
+        "b_at": "t, g, p, j",
+    },
+    "transposed": {
+        "a": "s, k, h, m",
+        "a_at": "t, p, g, i",
+        "b": "s, h, k, n",
+        "b_at": "t, g, p, j",
+    },
 }
 AT_ONCE = (2, 3, 4, 8, 16)
 ROWS = range(10)
@@ -98,6 +116,14 @@ def run(ctx: gpu.Context, kernel: Kernel, *arrays: Array) -> Array:
     return c.numpy()
 
 
+def laid(lying: str, a: Array, b: Array) -> tuple[Array, Array]:
+    """The factors as they lie in memory."""
+    return (
+        a.T if lying == "transposed" else a,
+        b.T if lying == "rowwise" else b,
+    )
+
+
 @pytest.mark.parametrize(
     ("count", "lying"),
     sampled(product(AT_ONCE, LYING), 3, lambda case: f"{case[0]}-{case[1]}"),
@@ -117,8 +143,7 @@ def check(ctx: gpu.Context, kernel: Kernel, lying: str, rows: int) -> None:
         a, b, bias = draw.f32(rows, k), draw.f32(k, n), draw.f32(n)
         z = 2 * (a @ b) + bias
         wanted = z * z + np.subtract.outer(np.arange(rows), np.arange(n))
-        laid = b.T if lying == "rowwise" else b
-        got = run(ctx, kernel, a, laid, bias)
+        got = run(ctx, kernel, *laid(lying, a, b), bias)
         np.testing.assert_array_equal(got, wanted, f"{rows} x {n} x {k}")
 
 
@@ -142,15 +167,48 @@ def test_options_are_refused(lying: str, options: str) -> None:
     assert REFUSED[lying, options] in fault.label
 
 
+@pytest.mark.parametrize("count", [3, 4])
 @pytest.mark.parametrize("lying", BATCHES_LYING)
-def test_batches_of_blocks_agree(least: gpu.Context, lying: str) -> None:
-    with built(BATCHES.format(**BATCHES_LYING[lying])) as (kernel,):
-        for m, n, k in ((1, 5, 3), (3, 70, 8), (7, 8, 260)):
+def test_batches_of_blocks_agree(least: gpu.Context, lying: str, count: int) -> None:
+    text = BATCHES.format(count=count, **BATCHES_LYING[lying])
+    with built(text) as (kernel,):
+        for m, n, k in ((1, 5, 3), (3, 70, 8), (8, 8, 260)):
             draw = Inputs(m)
             a, b = draw.f32(2, m, 3, k), draw.f32(2, 3, k, n)
             wanted = np.einsum("tigp,tgpj->tgij", a, b)
-            laid = b.swapaxes(2, 3) if lying == "rowwise" else b
-            np.testing.assert_array_equal(run(least, kernel, a, laid), wanted)
+            if lying == "transposed":
+                a = a.swapaxes(1, 3)
+            if lying == "rowwise":
+                b = b.swapaxes(2, 3)
+            np.testing.assert_array_equal(run(least, kernel, a, b), wanted)
+
+
+SCALED = """
+kernel f(a: {kind}[k, h, m], s: f32[m], b: f32[k, h, n]) -> c: f32[m, n] {{
+    c[i, j] = sum[p, q] f32(a[p, q, i]) * s[i] * b[p, q, j];
+}}
+schedule f {{ gemv rows({count}) }}
+"""
+
+
+@pytest.mark.parametrize("count", [4, 8])
+@pytest.mark.parametrize("kind", ["f32", "f16", "i8", "i32"])
+def test_four_rows_are_a_vector_of_the_left_factor(
+    least: gpu.Context, kind: str, count: int
+) -> None:
+    """Of any elements, times numbers of the rows, and with several indices to sum over."""
+    text = SCALED.format(kind=kind, count=count)
+    (program,) = compile_text(text, "f.kern").programs
+    first = next(iter(program.shaders)).code.replace("left_0_3", "left_3")
+    assert "let left_3 = " in first
+    dtype = {"f32": "f4", "f16": "f2", "i8": "i1", "i32": "i4"}[kind]
+    with built(text) as (kernel,):
+        for m, n, k, h in ((4, 8, 3, 2), (12, 68, 70, 4), (20, 5, 9, 3), (7, 8, 5, 5)):
+            draw = Inputs(m)
+            a, s, b = draw.f32(k, h, m), draw.f32(m), draw.f32(k, h, n)
+            wanted = np.einsum("pqi,i,pqj->ij", a, s, b)
+            got = run(least, kernel, a.astype(dtype), s, b)
+            np.testing.assert_array_equal(got, wanted, f"{m} x {n} x {k} x {h}")
 
 
 @pytest.mark.parametrize("lying", LYING)
@@ -159,6 +217,7 @@ def test_the_last_row_stays_out_of_the_others(ctx: gpu.Context, lying: str) -> N
     a, bias = np.ones((5, 6), np.float32), np.zeros(7, np.float32)
     a[-1] = np.inf
     b = np.ones((7, 6) if lying == "rowwise" else (6, 7), np.float32)
+    a = a.T if lying == "transposed" else a
     with built(KERNEL.format(count=4, **LYING[lying])) as (kernel,):
         finite = np.isfinite(run(ctx, kernel, a, b, bias))
         assert finite[:-1].all()
@@ -169,14 +228,22 @@ def test_the_last_row_stays_out_of_the_others(ctx: gpu.Context, lying: str) -> N
 def test_the_matrix_is_read_once(lying: str) -> None:
     """In the loops of every shader that reads it, however many rows there are.
 
-    Along columns a turn takes four terms, and what is left over one; of one part, too.
+    Along columns a turn takes four terms, and what is left over one; of one part, too.  Only
+    vectors of terms are whole.
     """
     text = KERNEL.format(count=8, **LYING[lying])
     (program,) = compile_text(text, "f.kern").programs
     codes = dict.fromkeys(shader.code for shader in program.shaders)
     shaders = [code for code in codes if "> b:" in code]
     reads = [shader.count("= b[") for shader in shaders]
-    assert sorted(reads) == ([1, 1] if lying == "rowwise" else [4, 4, 5, 5, 5, 5])
+    assert (
+        sorted(reads)
+        == {
+            "rowwise": [1, 1],
+            "columnwise": [4, 4, 5, 5, 5, 5],
+            "transposed": [5, 5, 5, 5, 5, 5],
+        }[lying]
+    )
     for shader, read in zip(shaders, reads, strict=True):
         assert shader.count("c_sum_7 +=") + shader.count("z_sum_7 +=") == read
 

@@ -111,6 +111,7 @@ def test_a_product_of_matrices_stays_one() -> None:
         "z": [
             ("gemv", 1),
             ("gemv_rows4", 1),
+            ("gemv_rows8", 1),
             ("generic_neighbours4", 1),
             ("gemm_tile128x16x8_micro4x4", 1),
             ("gemm_tile128x32x16_micro8x4", 1),

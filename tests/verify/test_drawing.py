@@ -277,7 +277,11 @@ def test_scalars_are_any_numbers_up_to_a_hundred(known: dict[str, Subject]) -> N
     parameter, *_ = known["summed"].kernel.parameters
     floats = draw._float(parameter)
     for low, high in ((-100.0, -99.0), (-3.25, -3.0), (7.5, 7.75), (99.0, 99.9)):
-        assert low <= find(floats, lambda x, low=low, high=high: low <= x <= high)
+
+        def within(x: float, low: float = low, high: float = high) -> bool:
+            return low <= x <= high
+
+        assert within(find(floats, within))
     with pytest.raises(NoSuchExample):
         find(floats, lambda x: abs(x) > 100)
 

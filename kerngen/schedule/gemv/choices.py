@@ -7,20 +7,24 @@ too little to do.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 
+from kerngen.ir.nodes import Index
 from kerngen.plan.size import (
     ALWAYS,
     NEVER,
     Guard,
     all_of,
     any_of,
+    ceil_div,
     compare,
     divides,
     remainder,
 )
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import Contraction, memory_axis
+from kerngen.schedule.gemv.columnwise_block import LONG_PART
 from kerngen.schedule.gemv.shape import MatrixLayout
 from kerngen.schedule.gemv.strategy import layout_of
 from kerngen.schedule.lowering.values import LANES
@@ -52,32 +56,77 @@ COLUMNS_OF_FEW_ROWS: Final = 64
 TERMS_OF_FEW_ROWS: Final = 256
 RESULTS_OF_ROWS: Final = 1024
 RESULTS_OF_ONE_ROW: Final = 4096
-RESULTS_OF_GEMV: Final = 16384
 TERMS_ALONG_ROWS: Final = 64
 MOST_TERMS_OF_FEW_RESULTS: Final = 6144
+RESULTS_OF_ODD: Final = 16384
 MOST_PRODUCTS_OF_ODD: Final = 2**22
-RESULTS_OF_ROWS_AT_ONCE: Final = 2**16
-MOST_PRODUCTS_AT_ONCE: Final = 3 << 24
+COLUMNS_OF_BLOCK: Final = 64
 FITTING: Final = 2**22
-AT_ONCE: Final[Mapping[MatrixLayout, Options]] = {
-    "rows": {"rows": (4,), "columns": (4,), "lanes": (64, 4)},
-    "columns": {"rows": (4,)},
-}
-"""When products of two matrices are not in tiles, of which there would be too few for a device.
 
-- Up to 8 rows: four at once, by `gemv`.  On an H200, 4 rows by a matrix of 4096 x 4096 take 28 us
-  if it is transposed, in tiles 80; 60 and 162 if it is not.
-- Up to 16,384 results, of 64 terms or more, if the matrix is transposed, and up to 50 million
-  products of two numbers: the same.  128 x 1024 by 1024 x 128 takes 5.4 us (13.5), 128 x 64 by 64 x
-  128 7.1 (8.8).
-- Up to 65,536 results of so many terms and products if it is not: the same.  77 x 768 by 768 x 768
-  takes 8.6 us (11.3), 50 x 512 by 512 x 512 5.5 (7.2), 283 x 285 by 285 x 152 5.4 (8.7), 256 x 256
-  by 256 x 256 4.9 (6.7).
-- If rows of the matrix are no whole vectors, up to 16,384 results and 4 million products: 200 x 1000
-  by 1000 x 70 takes 17.4 us (8.7), 86 x 3993 by a transposed 24 x 3993 17.2 (8.7), 56 x 2152 by
-  2152 x 69, one row at once, 12.5 (8.1).
-- Up to 4,096 results of 256 terms or more, if it is not: one row at once.  24 x 1816 by 1816 x 96
-  takes 7.5 us, with four 9.6.
+
+@final
+@dataclass(frozen=True)
+class RowsAtOnce:
+    """A schedule of `gemv`, for more than `above` results and up to `results`.
+
+    All of them together are sums of up to `products` products of two numbers.
+    """
+
+    options: Options
+    above: int
+    results: int
+    products: int
+
+
+AT_ONCE: Final[Mapping[MatrixLayout, tuple[RowsAtOnce, ...]]] = {
+    "rows": (
+        RowsAtOnce(
+            {"rows": (4,), "columns": (4,), "lanes": (64, 4)}, 0, 2**14, 3 << 24
+        ),
+        RowsAtOnce(
+            {"rows": (8,), "columns": (8,), "lanes": (32, 4)}, 2**14, 2**16, 2**26
+        ),
+    ),
+    "columns": (
+        RowsAtOnce({"rows": (4,)}, 0, 2**16, 2**26),
+        RowsAtOnce({"rows": (8,)}, 2**16, 11 << 14, 2**27),
+    ),
+}
+"""Schedules of products of two matrices with several rows at once, by how the right one lies.
+
+Tiles would be too few for a device.  Times on an H200, in us, beside those of tiles of 32 x 32 x 32;
+`nt` is a transposed right matrix, "rows", and `tn` a transposed left one beside "columns":
+
+| product | | rows at once | tiles |
+| --- | --- | --- | --- |
+| 128 x 1024 by 1024 x 128 | `nt` | 4: 5.4 | 13.5 |
+| 50 x 512 by 512 x 512 | `nt` | 8: 5.2 | 7.2 |
+| 77 x 768 by 768 x 768 | `nt` | 8: 8.3 | 11.2 |
+| 64 x 1024 by 1024 x 1024 | `nt` | 8: 10.1 | 11.4 |
+| 50 x 512 by 512 x 512 | `nn` | 4: 5.5 | 7.2 |
+| 77 x 768 by 768 x 768 | `nn` | 4: 8.5 | 11.2 |
+| 77 x 768 by 768 x 768 | `tn` | 4: 8.8 | 12.9 |
+| 32 x 344 by 344 x 928 | `tn` | 4: 4.9 | 8.2 |
+| 320 x 320 by 320 x 320 | `nn` | 8: 6.6, 4: 7.3 | 7.7 |
+| 320 x 320 by 320 x 320 | `tn` | 8: 6.3, 4: 7.4 | 7.9 |
+| 197 x 768 by 768 x 768 | `nn` | 8: 14.3, 4: 18.2 | 16.3 |
+| 512 x 128 by 128 x 512 | `nn` | 8: 8.3, 4: 8.1 | 5.7 |
+
+When products are not in tiles:
+
+- Up to 8 rows: the first of these.  4 rows by a matrix of 4096 x 4096 take 28 us if it is
+  transposed, in tiles 80; 60 and 162 if it is not.
+- Few results of 64 terms or more, if rows of the matrix are whole vectors: as the table above has
+  it.  With a transposed left one there are up to 1024 terms, one part of a column: 256 x 6000 by
+  6000 x 64 takes 15.9 us (13.9).
+- If rows of the matrix are no whole vectors, up to 16,384 results and 4 million products: 296 x 233
+  by a transposed 48 x 233 takes 3.9 us (7.9), 86 x 3993 by a transposed 24 x 3993 17.2 (8.7); 30 x
+  300 by 300 x 30 5.8 (9.0), 168 x 592 by 592 x 34 11.2 (7.8).
+- In "columns" the columns count as whole blocks of 64, of which a workgroup computes all: 800 x 800
+  by 800 x 68 takes 14.0 us with four rows, 11.8 with eight (11.5), 2000 x 256 by 256 x 32 7.2 and 5.9
+  (6.7), 5000 x 300 by 300 x 32 13.7 and 13.0 (9.5).
+- Up to 4,096 results of 256 terms or more, if it is not transposed: one row at once.  24 x 1816 by
+  1816 x 96 takes 7.5 us, with four 9.6.
 - Up to 1,024 results, if it is: `rows`, a row of terms for each.  That takes 12, 21 and 57 us.
 
 But for few rows, they read both factors many times, which is for factors of up to 4,194,304
@@ -149,15 +198,17 @@ def few_result_choices(task: Task) -> Iterator[ScheduleChoice]:
     terms, results = domain_size(found.over), domain_size(task.domain)
     rows, columns = (extent_size(x.extent) for x in (found.row, found.column))
     of_matrices = len(task.domain) == len((found.row, found.column))
+    along_terms = _left_axis(found) == found.last
     cached, guard = _fits_cache(found), compare("==", rows, 1)
     if suits_rows(task):
         # Where both factors lie along the terms, one column is like one row.
-        if cached != NEVER:
+        if along_terms:
             guard = any_of(guard, compare("==", columns, 1))
-        short = all_of(compare("<=", terms, SHORT_OF_GEMV), guard)
         few = all_of(compare("<=", results, RESULTS_OF_ROWS), cached)
-        yield ScheduleChoice("rows", "terms are few, or results", any_of(few, short))
-    elif layout == "columns" and of_matrices:
+        short = all_of(compare("<=", terms, SHORT_OF_GEMV), guard)
+        few_or_short = any_of(few, short) if along_terms else short
+        yield ScheduleChoice("rows", "terms are few, or results", few_or_short)
+    elif layout == "columns" and of_matrices and along_terms:
         long = compare(">=", terms, TERMS_OF_FEW_ROWS)
         not_too_long = compare("<=", terms, MOST_TERMS_OF_FEW_RESULTS)
         few = compare("<=", results, RESULTS_OF_ONE_ROW)
@@ -167,60 +218,78 @@ def few_result_choices(task: Task) -> Iterator[ScheduleChoice]:
     reason = "with one row, or few results, no tile is worth its copies"
     yield from _of_gemv(task, reason, guard)
     if of_matrices and layout in AT_ONCE:
-        yield _of_rows_at_once(found, layout, cached)
+        yield from _of_rows_at_once(found, layout)
+
+
+def _of_rows_at_once(
+    found: Contraction, layout: MatrixLayout
+) -> Iterator[ScheduleChoice]:
+    """Yield `gemv` with several rows at once, for few rows, or for few results."""
+    reason = "there are few rows or results: several rows at once"
+    for number, way in enumerate(AT_ONCE[layout]):
+        few = NEVER if number else _has_few_rows(found)
+        guard = any_of(few, _has_few_results(found, layout, way))
+        yield ScheduleChoice("gemv", reason, guard, way.options)
+
+
+def _left_axis(found: Contraction) -> Index | None:
+    """Return the index that the left factor of a product of matrices lies along in memory."""
+    assert found.row is not None, found
+    return memory_axis(found.left, found.last, found.row)
 
 
 def _fits_cache(found: Contraction) -> Guard:
-    """Return the guard that both factors fit a cache, so that it is cheap to read them again.
-
-    It never holds where the left factor does not lie along the terms.
-    """
+    """Return the guard that both factors fit a cache, so that it is cheap to read them again."""
     assert found.row is not None, found
-    if memory_axis(found.left, found.last, found.row) != found.last:
-        return NEVER
     rows, columns = (extent_size(x.extent) for x in (found.row, found.column))
     return compare("<=", domain_size(found.over) * (rows + columns), FITTING)
 
 
-def _of_rows_at_once(
-    found: Contraction, layout: MatrixLayout, cached: Guard
-) -> ScheduleChoice:
-    """Return `gemv` with four rows at once, for few rows, or for few results.
-
-    `cached` is the guard that both factors fit a cache.
-    """
+def _has_few_rows(found: Contraction) -> Guard:
+    """Return the guard that a product has so few rows that four at once read the matrix best."""
     assert found.row is not None, found
-    terms = domain_size(found.over)
     rows, columns = (extent_size(x.extent) for x in (found.row, found.column))
-    few_rows = all_of(
+    return all_of(
         compare("<=", rows, ROWS_OF_GEMV),
         compare(">=", columns, COLUMNS_OF_FEW_ROWS),
-        compare(">=", terms, TERMS_OF_FEW_ROWS),
+        compare(">=", domain_size(found.over), TERMS_OF_FEW_ROWS),
     )
-    # Along which a row of the matrix lies in memory, and how many results are few.
-    along, most = {
-        "rows": (terms, RESULTS_OF_GEMV),
-        "columns": (columns, RESULTS_OF_ROWS_AT_ONCE),
-    }[layout]
-    results = rows * columns
+
+
+def _has_few_results(
+    found: Contraction, layout: MatrixLayout, way: RowsAtOnce
+) -> Guard:
+    """Return the guard that a product has so few results that several rows at once are faster.
+
+    It never holds where each factor lies along its own side of the result.
+    """
+    assert found.row is not None, found
+    by_terms = _left_axis(found) == found.last
+    if not by_terms and (layout != "columns" or _left_axis(found) != found.row):
+        return NEVER
+    terms = domain_size(found.over)
+    rows, columns = (extent_size(x.extent) for x in (found.row, found.column))
+    # Where a row of the matrix lies along the columns, a workgroup has a block of them.
+    along, results = terms, rows * columns
+    if layout == "columns":
+        blocks = ceil_div(columns, COLUMNS_OF_BLOCK)
+        along, results = columns, rows * blocks * COLUMNS_OF_BLOCK
     whole = all_of(
         divides(LANES, along),
-        compare("<=", results, most),
-        compare("<=", results * terms, MOST_PRODUCTS_AT_ONCE),
+        compare(">", results, way.above) if way.above else ALWAYS,
+        compare("<=", results, way.results),
+        compare("<=", results * terms, way.products),
     )
     odd = all_of(
-        compare("<=", results, RESULTS_OF_GEMV),
+        compare("<=", results, RESULTS_OF_ODD),
         compare("<=", results * terms, MOST_PRODUCTS_OF_ODD),
     )
-    few_results = all_of(
+    return all_of(
         compare(">=", terms, TERMS_ALONG_ROWS),
-        compare("<=", terms, MOST_TERMS_OF_FEW_RESULTS),
-        any_of(whole, odd),
-        cached,
+        compare("<=", terms, MOST_TERMS_OF_FEW_RESULTS if by_terms else LONG_PART),
+        whole if way.above else any_of(whole, odd),
+        _fits_cache(found),
     )
-    reason = "there are few rows or results: four rows at once"
-    guard = any_of(few_rows, few_results)
-    return ScheduleChoice("gemv", reason, guard, AT_ONCE[layout])
 
 
 def _of_gemv(

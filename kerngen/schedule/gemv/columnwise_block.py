@@ -96,13 +96,14 @@ class _Reading:
     """How a variant reads: the tensors `names` as vectors, under the condition `when`.
 
     `in_fours` is whether the last index of the terms has a multiple of four, so that none are
-    left.
+    left, and `by_rows` whether vectors of the left factor are of four rows, not of four terms.
     """
 
     name: str
     when: Guard
     names: frozenset[str]
-    in_fours: bool
+    in_fours: bool = False
+    by_rows: bool = False
 
 
 def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
@@ -110,15 +111,15 @@ def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
 
     Variants of one dispatch come first, for terms that make one part.
     """
-    split, found = _split_of(task, shape), _contraction(task)
+    split = _split_of(task, shape)
     short = ALWAYS if split is None else compare("<=", split.count, 1)
-    for reading in _readings(task, found, one_part=True):
+    for reading in _readings(task, shape, one_part=True):
         name = reading.name if split is None else SHORT_NAMES[reading.name]
         shader = _Columnwise(task, shape, reading, None).shader(name)
         yield Variant(name, all_of(short, reading.when), (shader,))
     if split is None:
         return
-    for reading in _readings(task, found, one_part=False):
+    for reading in _readings(task, shape, one_part=False):
         first = _Columnwise(task, shape, reading, split).shader(reading.name)
         length = domain_size(task.domain) * split.count
         scratch = Scratch(task.scratch_name("parts"), length)
@@ -143,7 +144,7 @@ def _split_of(task: Task, shape: GemvShape) -> Split | None:
     return Split(indices, PART if shape.rows <= FEW_ROWS else LONG_PART, MAX_PARTS)
 
 
-def _readings(task: Task, found: Contraction, *, one_part: bool) -> Iterator[_Reading]:
+def _readings(task: Task, shape: GemvShape, *, one_part: bool) -> Iterator[_Reading]:
     """Yield ways to read: `aligned`, `columns` and `edge`.
 
     They read the matrix and the rows as vectors, the matrix alone, or neither.  With a single
@@ -156,17 +157,30 @@ def _readings(task: Task, found: Contraction, *, one_part: bool) -> Iterator[_Re
     right = vector_tensors(stage, values, column) if one_part else read
     if right & read:
         extents = [column.extent, *last_extents(stage, values, right)]
-        left = tensors_in_runs((found.left,), over)
+        left, by_rows = _left_vectors(task, shape, over)
         along = last_extents(stage, body, left)
         both = all_divisible([*extents, *along], LANES)
         alone = all_divisible(extents, LANES)
         in_fours = over.extent in along
         if both != NEVER:
             names = frozenset(right | left)
-            yield _Reading("aligned", both, names, in_fours)
+            yield _Reading("aligned", both, names, in_fours, by_rows)
         if alone not in (NEVER, both):
-            yield _Reading("columns", alone, frozenset(right), False)
-    yield _Reading("edge", ALWAYS, frozenset(), False)
+            yield _Reading("columns", alone, frozenset(right))
+    yield _Reading("edge", ALWAYS, frozenset())
+
+
+def _left_vectors(task: Task, shape: GemvShape, over: Index) -> tuple[set[str], bool]:
+    """Return the tensors of the left factor that are read as vectors, and whether of rows.
+
+    They are so if the block's rows are whole vectors, and none lie along the terms.
+    """
+    found = _contraction(task)
+    left = tensors_in_runs((found.left,), over)
+    if left or found.row is None or shape.rows % LANES:
+        return left, False
+    left = tensors_in_runs((found.left,), found.row)
+    return left, bool(left)
 
 
 @final
@@ -194,7 +208,8 @@ class _Columnwise:
         self.columns = self.across * self.width
         scratch = {task.scratch_name("parts")} if self.split and names else set[str]()
         self.builder = ShaderBuilder(task, dict.fromkeys(names | scratch, LANES))
-        self.block = RowBlock(self.builder, task, shape.rows)
+        step = LANES if self.reading.by_rows else 1
+        self.block = RowBlock(self.builder, task, shape.rows, step)
         self.reduce = reduction_of(task)
         *outer, self.column = self.block.outer(task.domain)
         self.batch = tuple(outer)
@@ -312,28 +327,41 @@ class _Columnwise:
             replace(lowerer, at={**at, **place})
             for place in self._places(body, counter, count)
         ]
-        # The matrix first, once for all rows; then each row's terms, as one vector if they are
-        # neighbours.
+        # The matrix first, once for all rows; then each row's terms.
         rights = [
             self._right(term, suffix((number, count)))
             for number, term in enumerate(terms)
         ]
-        if self._are_neighbours:
-            along = replace(
-                terms[0], vector=self.reduce.indices[-1] if count > 1 else None
-            )
-            lefts = [
-                (self._left(along, value, row),) * count
-                for row, value in enumerate(self.block.lefts(along))
-            ]
-        else:
-            lefts = [*zip(*map(self.block.lefts, terms), strict=True)]
-        for row, total in zip(lefts, self.totals, strict=True):
-            for left, right, component in zip(row, rights, COMPONENTS, strict=False):
-                factors = {LEFT: Value(left.lane(component)), RIGHT: right}
+        for row, total in zip(self._lefts(terms), self.totals, strict=True):
+            for left, right in zip(row, rights, strict=True):
+                factors = {LEFT: Value(left), RIGHT: right}
                 term = replace(lowerer, locals=factors, vector=self._vector)
                 body.append(accumulate("sum", total, self._term(term)))
         return body
+
+    def _lefts(self, terms: list[Lowerer]) -> list[list[t.Expr]]:
+        """Read the left factor of each row, and of each term of a turn.
+
+        Four rows are one vector, or four terms if they are neighbours.
+        """
+        rows, count = range(self.shape.rows), len(terms)
+        if self.reading.by_rows:
+            fours = [
+                self._named_lefts(
+                    replace(term, vector=self.block.row), suffix((number, count))
+                )
+                for number, term in enumerate(terms)
+            ]
+            return [
+                [four[row // LANES].lane(COMPONENTS[row % LANES]) for four in fours]
+                for row in rows
+            ]
+        if self._are_neighbours:
+            vector = self.reduce.indices[-1] if count > 1 else None
+            along = self._named_lefts(replace(terms[0], vector=vector))
+            return [[left.lane(x) for x in COMPONENTS[:count]] for left in along]
+        each = [self.block.lefts(term) for term in terms]
+        return [[lefts[row].expr for lefts in each] for row in rows]
 
     @property
     def _are_neighbours(self) -> bool:
@@ -373,11 +401,17 @@ class _Columnwise:
         lowerer.block.append(t.Let(name.name, value.expr))
         return Value(name, value.wide)
 
-    def _left(self, lowerer: Lowerer, value: Value, row: int) -> Value:
-        """Name what was read of a row, if it is a vector of four terms."""
+    def _named_lefts(self, lowerer: Lowerer, which: str = "") -> list[Value]:
+        """Read the left factor of the block's rows, and name what are vectors."""
+        lefts = self.block.lefts(lowerer)
+        return [
+            self._named(lowerer, value, suffix((number, len(lefts))) + which)
+            for number, value in enumerate(lefts)
+        ]
+
+    def _named(self, lowerer: Lowerer, value: Value, which: str) -> Value:
         if not value.wide:
             return value
-        which = suffix((row, self.shape.rows))
         name = t.Ident(self.builder.name(f"left{which}", "turn"))
         lowerer.block.append(t.Let(name.name, value.expr))
         return Value(name, wide=True)

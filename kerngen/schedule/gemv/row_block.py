@@ -25,21 +25,30 @@ class RowBlock:
 
     Past the last row, the last one is read again, and its sums are not stored.  With a `count`
     of 1 there is no block: `row` is None, and the row's index is treated like the others.
+    With a `step` of 4, vectors of four rows are read, of which there is a whole number.
     """
 
-    def __init__(self, shader: ShaderBuilder, task: Task, count: int) -> None:
-        """Name the rows, for a sum of products."""
+    def __init__(
+        self, shader: ShaderBuilder, task: Task, count: int, step: int = 1
+    ) -> None:
+        """Name the rows that are read, for a sum of products."""
         found = contraction_of(task)
         assert not isinstance(found, str), found
         self._shader = shader
         self.found = found
         self.row = found.row if count > 1 else None
         self.count = count
+        self._step = step
         self.first = t.Ident(shader.fresh("first") if self.row else "")
         self._rows: tuple[t.Ident, ...] = ()
         if self.row:
-            others = (shader.fresh(f"{self.row.name}_{n}") for n in range(1, count))
+            others = (shader.fresh(f"{self.row.name}_{n}") for n in self._later)
             self._rows = (self.first, *map(t.Ident, others))
+
+    @property
+    def _later(self) -> range:
+        """The positions in the block that are read after the first one."""
+        return range(self._step, self.count, self._step)
 
     @property
     def needed(self) -> Size:
@@ -56,12 +65,12 @@ class RowBlock:
         """Return `let`s of the rows of block `number`; none if there is no block."""
         if self.row is None:
             return []
-        last = self._extent(self.row) - 1
+        last = self._extent(self.row) - self._step
         return [
             t.Let(self.first.name, number * self.count),
             *(
                 t.Let(row.name, t.call("min", self.first + n, last))
-                for n, row in enumerate(self._rows[1:], start=1)
+                for n, row in zip(self._later, self._rows[1:], strict=True)
             ),
         ]
 
@@ -76,11 +85,11 @@ class RowBlock:
         return {self.row: self.first + position}, [name < self._extent(self.row)]
 
     def lefts(self, inner: Lowerer) -> list[Value]:
-        """Return the lowered left factor for each row of the block."""
+        """Return the lowered left factor for each row of the block, or each vector of rows."""
         return [each.lower(self.found.left) for each in self.at_rows(inner)]
 
     def at_rows(self, inner: Lowerer) -> list[Lowerer]:
-        """Return a copy of `inner` for each row of the block: a lowerer at that row."""
+        """Return a copy of `inner` for each row that is read: a lowerer at that row."""
         if self.row is None:
             return [inner]
         places = [{**inner.at, self.row: row} for row in self._rows]

@@ -15,6 +15,7 @@ struct Uniform {
 var<workgroup> partial: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
+// Also run for matmul_nn_wide, stage c: gemv_rows8.
 @compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -372,6 +372,7 @@ fn short_edge(
 var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
+// Also run for matmul_nn_gelu, stage c: gemv_rows8.
 @compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -13,7 +13,7 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read> a: array<vec4f>;
 @group(0) @binding(2) var<storage, read> b: array<vec4f>;
 @group(0) @binding(3) var<storage, read> bias: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> c: array<vec4f>;
@@ -55,6 +55,84 @@ fn short(
         return;
     }
     let first = group % blocks * 4u;
+    let slice = lane >> 4u;
+    let j = group / blocks % column_blocks * 64u + (lane & 15u) * 4u;
+    var z_sum_0 = vec4f(0.0);
+    var z_sum_1 = vec4f(0.0);
+    var z_sum_2 = vec4f(0.0);
+    var z_sum_3 = vec4f(0.0);
+    let in_fours = (u.k >> 2u) * 4u;
+    if (j < u.n) {
+        for (var p = slice * 4u; p < in_fours; p += 64u) {
+            let right_0 = b[p * (u.n >> 2u) + (j >> 2u)];
+            let right_1 = b[(p + 1u) * (u.n >> 2u) + (j >> 2u)];
+            let right_2 = b[(p + 2u) * (u.n >> 2u) + (j >> 2u)];
+            let right_3 = b[(p + 3u) * (u.n >> 2u) + (j >> 2u)];
+            let left_0 = a[p * (u.m >> 2u) + (first >> 2u)];
+            let left_1 = a[(p + 1u) * (u.m >> 2u) + (first >> 2u)];
+            let left_2 = a[(p + 2u) * (u.m >> 2u) + (first >> 2u)];
+            let left_3 = a[(p + 3u) * (u.m >> 2u) + (first >> 2u)];
+            z_sum_0 += left_0.x * right_0;
+            z_sum_0 += left_1.x * right_1;
+            z_sum_0 += left_2.x * right_2;
+            z_sum_0 += left_3.x * right_3;
+            z_sum_1 += left_0.y * right_0;
+            z_sum_1 += left_1.y * right_1;
+            z_sum_1 += left_2.y * right_2;
+            z_sum_1 += left_3.y * right_3;
+            z_sum_2 += left_0.z * right_0;
+            z_sum_2 += left_1.z * right_1;
+            z_sum_2 += left_2.z * right_2;
+            z_sum_2 += left_3.z * right_3;
+            z_sum_3 += left_0.w * right_0;
+            z_sum_3 += left_1.w * right_1;
+            z_sum_3 += left_2.w * right_2;
+            z_sum_3 += left_3.w * right_3;
+        }
+        for (var p = in_fours + slice; p < u.k; p += 16u) {
+            let right = b[p * (u.n >> 2u) + (j >> 2u)];
+            let left = a[p * (u.m >> 2u) + (first >> 2u)];
+            z_sum_0 += left.x * right;
+            z_sum_1 += left.y * right;
+            z_sum_2 += left.z * right;
+            z_sum_3 += left.w * right;
+        }
+    }
+    partial[lane] = z_sum_0;
+    partial[lane + 256u] = z_sum_1;
+    partial[lane + 512u] = z_sum_2;
+    partial[lane + 768u] = z_sum_3;
+    workgroupBarrier();
+    if (slice < 4u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
+        }
+        let i = first + slice;
+        if (i < u.m) {
+            let z = u.alpha * joined + bias[j >> 2u];
+            c[(i * u.n + j) >> 2u] = gelu4(z);
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> a_short_columns: array<f32>;
+
+// 64 columns per workgroup, in 16 slices, 4 rows at once.
+@compute @workgroup_size(256)
+fn short_columns(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let column_blocks = (u.n + 63u) >> 6u;
+    let blocks = (u.m + 3u) >> 2u;
+    if (group >= column_blocks * blocks) {
+        return;
+    }
+    let first = group % blocks * 4u;
     let i_1 = min(first + 1u, u.m - 1u);
     let i_2 = min(first + 2u, u.m - 1u);
     let i_3 = min(first + 3u, u.m - 1u);
@@ -75,10 +153,10 @@ fn short(
             let a_at_ = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
             let a_at_2 = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
             let a_at_3 = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
-            let left_0 = vec4f(a[a_at.x * u.m + first], a[a_at.y * u.m + first], a[a_at.z * u.m + first], a[a_at.w * u.m + first]);
-            let left_1 = vec4f(a[a_at_.x * u.m + i_1], a[a_at_.y * u.m + i_1], a[a_at_.z * u.m + i_1], a[a_at_.w * u.m + i_1]);
-            let left_2 = vec4f(a[a_at_2.x * u.m + i_2], a[a_at_2.y * u.m + i_2], a[a_at_2.z * u.m + i_2], a[a_at_2.w * u.m + i_2]);
-            let left_3 = vec4f(a[a_at_3.x * u.m + i_3], a[a_at_3.y * u.m + i_3], a[a_at_3.z * u.m + i_3], a[a_at_3.w * u.m + i_3]);
+            let left_0 = vec4f(a_short_columns[a_at.x * u.m + first], a_short_columns[a_at.y * u.m + first], a_short_columns[a_at.z * u.m + first], a_short_columns[a_at.w * u.m + first]);
+            let left_1 = vec4f(a_short_columns[a_at_.x * u.m + i_1], a_short_columns[a_at_.y * u.m + i_1], a_short_columns[a_at_.z * u.m + i_1], a_short_columns[a_at_.w * u.m + i_1]);
+            let left_2 = vec4f(a_short_columns[a_at_2.x * u.m + i_2], a_short_columns[a_at_2.y * u.m + i_2], a_short_columns[a_at_2.z * u.m + i_2], a_short_columns[a_at_2.w * u.m + i_2]);
+            let left_3 = vec4f(a_short_columns[a_at_3.x * u.m + i_3], a_short_columns[a_at_3.y * u.m + i_3], a_short_columns[a_at_3.z * u.m + i_3], a_short_columns[a_at_3.w * u.m + i_3]);
             z_sum_0 += left_0.x * right_0;
             z_sum_0 += left_0.y * right_1;
             z_sum_0 += left_0.z * right_2;
@@ -98,10 +176,10 @@ fn short(
         }
         for (var p = in_fours + slice; p < u.k; p += 16u) {
             let right = b[p * (u.n >> 2u) + (j >> 2u)];
-            z_sum_0 += a[p * u.m + first] * right;
-            z_sum_1 += a[p * u.m + i_1] * right;
-            z_sum_2 += a[p * u.m + i_2] * right;
-            z_sum_3 += a[p * u.m + i_3] * right;
+            z_sum_0 += a_short_columns[p * u.m + first] * right;
+            z_sum_1 += a_short_columns[p * u.m + i_1] * right;
+            z_sum_2 += a_short_columns[p * u.m + i_2] * right;
+            z_sum_3 += a_short_columns[p * u.m + i_3] * right;
         }
     }
     partial[lane] = z_sum_0;
@@ -184,10 +262,10 @@ fn short_edge(
             let a_at_ = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
             let a_at_2 = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
             let a_at_3 = vec4u(p) + vec4u(0u, 1u, 2u, 3u);
-            let left_0 = vec4f(a[a_at.x * u.m + first], a[a_at.y * u.m + first], a[a_at.z * u.m + first], a[a_at.w * u.m + first]);
-            let left_1 = vec4f(a[a_at_.x * u.m + i_1], a[a_at_.y * u.m + i_1], a[a_at_.z * u.m + i_1], a[a_at_.w * u.m + i_1]);
-            let left_2 = vec4f(a[a_at_2.x * u.m + i_2], a[a_at_2.y * u.m + i_2], a[a_at_2.z * u.m + i_2], a[a_at_2.w * u.m + i_2]);
-            let left_3 = vec4f(a[a_at_3.x * u.m + i_3], a[a_at_3.y * u.m + i_3], a[a_at_3.z * u.m + i_3], a[a_at_3.w * u.m + i_3]);
+            let left_0 = vec4f(a_short_columns[a_at.x * u.m + first], a_short_columns[a_at.y * u.m + first], a_short_columns[a_at.z * u.m + first], a_short_columns[a_at.w * u.m + first]);
+            let left_1 = vec4f(a_short_columns[a_at_.x * u.m + i_1], a_short_columns[a_at_.y * u.m + i_1], a_short_columns[a_at_.z * u.m + i_1], a_short_columns[a_at_.w * u.m + i_1]);
+            let left_2 = vec4f(a_short_columns[a_at_2.x * u.m + i_2], a_short_columns[a_at_2.y * u.m + i_2], a_short_columns[a_at_2.z * u.m + i_2], a_short_columns[a_at_2.w * u.m + i_2]);
+            let left_3 = vec4f(a_short_columns[a_at_3.x * u.m + i_3], a_short_columns[a_at_3.y * u.m + i_3], a_short_columns[a_at_3.z * u.m + i_3], a_short_columns[a_at_3.w * u.m + i_3]);
             z_sum_0 += left_0.x * right_0;
             z_sum_0 += left_0.y * right_1;
             z_sum_0 += left_0.z * right_2;
@@ -207,10 +285,10 @@ fn short_edge(
         }
         for (var p = in_fours + slice; p < u.k; p += 4u) {
             let right = b_short_edge[p * u.n + j];
-            z_sum_0 += a[p * u.m + first] * right;
-            z_sum_1 += a[p * u.m + i_1] * right;
-            z_sum_2 += a[p * u.m + i_2] * right;
-            z_sum_3 += a[p * u.m + i_3] * right;
+            z_sum_0 += a_short_columns[p * u.m + first] * right;
+            z_sum_1 += a_short_columns[p * u.m + i_1] * right;
+            z_sum_2 += a_short_columns[p * u.m + i_2] * right;
+            z_sum_3 += a_short_columns[p * u.m + i_3] * right;
         }
     }
     partial_short_edge[lane] = z_sum_0;
@@ -238,6 +316,7 @@ fn short_edge(
 var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
+// Also run for matmul_tn_bias_gelu, stage c: gemv_rows8.
 @compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -29,9 +29,6 @@ fn main(
         return;
     }
     let first = group % blocks * 4u;
-    let p_1 = min(first + 1u, u.n - 1u);
-    let p_2 = min(first + 2u, u.n - 1u);
-    let p_3 = min(first + 3u, u.n - 1u);
     let slice = lane >> 4u;
     let part = group / blocks / column_blocks;
     let q = group / blocks % column_blocks * 64u + (lane & 15u) * 4u;
@@ -46,57 +43,34 @@ fn main(
             let right_1 = d[(i + 1u) * (u.n >> 2u) + (q >> 2u)];
             let right_2 = d[(i + 2u) * (u.n >> 2u) + (q >> 2u)];
             let right_3 = d[(i + 3u) * (u.n >> 2u) + (q >> 2u)];
-            let d_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-            let d_at_ = d_at.x * u.n + first;
-            let d_at_2 = d_at.y * u.n + first;
-            let d_at_3 = d_at.z * u.n + first;
-            let d_at_4 = d_at.w * u.n + first;
-            let d_at_5 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-            let d_at_6 = d_at_5.x * u.n + p_1;
-            let d_at_7 = d_at_5.y * u.n + p_1;
-            let d_at_8 = d_at_5.z * u.n + p_1;
-            let d_at_9 = d_at_5.w * u.n + p_1;
-            let d_at_10 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-            let d_at_11 = d_at_10.x * u.n + p_2;
-            let d_at_12 = d_at_10.y * u.n + p_2;
-            let d_at_13 = d_at_10.z * u.n + p_2;
-            let d_at_14 = d_at_10.w * u.n + p_2;
-            let d_at_15 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-            let d_at_16 = d_at_15.x * u.n + p_3;
-            let d_at_17 = d_at_15.y * u.n + p_3;
-            let d_at_18 = d_at_15.z * u.n + p_3;
-            let d_at_19 = d_at_15.w * u.n + p_3;
-            let left_0 = vec4f(d[d_at_ >> 2u][d_at_ & 3u], d[d_at_2 >> 2u][d_at_2 & 3u], d[d_at_3 >> 2u][d_at_3 & 3u], d[d_at_4 >> 2u][d_at_4 & 3u]);
-            let left_1 = vec4f(d[d_at_6 >> 2u][d_at_6 & 3u], d[d_at_7 >> 2u][d_at_7 & 3u], d[d_at_8 >> 2u][d_at_8 & 3u], d[d_at_9 >> 2u][d_at_9 & 3u]);
-            let left_2 = vec4f(d[d_at_11 >> 2u][d_at_11 & 3u], d[d_at_12 >> 2u][d_at_12 & 3u], d[d_at_13 >> 2u][d_at_13 & 3u], d[d_at_14 >> 2u][d_at_14 & 3u]);
-            let left_3 = vec4f(d[d_at_16 >> 2u][d_at_16 & 3u], d[d_at_17 >> 2u][d_at_17 & 3u], d[d_at_18 >> 2u][d_at_18 & 3u], d[d_at_19 >> 2u][d_at_19 & 3u]);
+            let left_0 = d[i * (u.n >> 2u) + (first >> 2u)];
+            let left_1 = d[(i + 1u) * (u.n >> 2u) + (first >> 2u)];
+            let left_2 = d[(i + 2u) * (u.n >> 2u) + (first >> 2u)];
+            let left_3 = d[(i + 3u) * (u.n >> 2u) + (first >> 2u)];
             c_sum_0 += left_0.x * right_0;
-            c_sum_0 += left_0.y * right_1;
-            c_sum_0 += left_0.z * right_2;
-            c_sum_0 += left_0.w * right_3;
-            c_sum_1 += left_1.x * right_0;
+            c_sum_0 += left_1.x * right_1;
+            c_sum_0 += left_2.x * right_2;
+            c_sum_0 += left_3.x * right_3;
+            c_sum_1 += left_0.y * right_0;
             c_sum_1 += left_1.y * right_1;
-            c_sum_1 += left_1.z * right_2;
-            c_sum_1 += left_1.w * right_3;
-            c_sum_2 += left_2.x * right_0;
-            c_sum_2 += left_2.y * right_1;
+            c_sum_1 += left_2.y * right_2;
+            c_sum_1 += left_3.y * right_3;
+            c_sum_2 += left_0.z * right_0;
+            c_sum_2 += left_1.z * right_1;
             c_sum_2 += left_2.z * right_2;
-            c_sum_2 += left_2.w * right_3;
-            c_sum_3 += left_3.x * right_0;
-            c_sum_3 += left_3.y * right_1;
-            c_sum_3 += left_3.z * right_2;
+            c_sum_2 += left_3.z * right_3;
+            c_sum_3 += left_0.w * right_0;
+            c_sum_3 += left_1.w * right_1;
+            c_sum_3 += left_2.w * right_2;
             c_sum_3 += left_3.w * right_3;
         }
         for (var i = in_fours + (part * 16u + slice); i < u.m; i += count * 16u) {
             let right = d[i * (u.n >> 2u) + (q >> 2u)];
-            let d_at_20 = i * u.n + first;
-            let d_at_21 = i * u.n + p_1;
-            let d_at_22 = i * u.n + p_2;
-            let d_at_23 = i * u.n + p_3;
-            c_sum_0 += d[d_at_20 >> 2u][d_at_20 & 3u] * right;
-            c_sum_1 += d[d_at_21 >> 2u][d_at_21 & 3u] * right;
-            c_sum_2 += d[d_at_22 >> 2u][d_at_22 & 3u] * right;
-            c_sum_3 += d[d_at_23 >> 2u][d_at_23 & 3u] * right;
+            let left = d[i * (u.n >> 2u) + (first >> 2u)];
+            c_sum_0 += left.x * right;
+            c_sum_1 += left.y * right;
+            c_sum_2 += left.z * right;
+            c_sum_3 += left.w * right;
         }
     }
     partial[lane] = c_sum_0;
@@ -134,9 +108,6 @@ fn short(
         return;
     }
     let first = group % blocks * 4u;
-    let p_1 = min(first + 1u, u.n - 1u);
-    let p_2 = min(first + 2u, u.n - 1u);
-    let p_3 = min(first + 3u, u.n - 1u);
     let slice = lane >> 4u;
     let q = group / blocks % column_blocks * 64u + (lane & 15u) * 4u;
     var c_sum_0 = vec4f(0.0);
@@ -150,57 +121,34 @@ fn short(
             let right_1 = d_short[(i + 1u) * (u.n >> 2u) + (q >> 2u)];
             let right_2 = d_short[(i + 2u) * (u.n >> 2u) + (q >> 2u)];
             let right_3 = d_short[(i + 3u) * (u.n >> 2u) + (q >> 2u)];
-            let d_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-            let d_at_ = d_at.x * u.n + first;
-            let d_at_2 = d_at.y * u.n + first;
-            let d_at_3 = d_at.z * u.n + first;
-            let d_at_4 = d_at.w * u.n + first;
-            let d_at_5 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-            let d_at_6 = d_at_5.x * u.n + p_1;
-            let d_at_7 = d_at_5.y * u.n + p_1;
-            let d_at_8 = d_at_5.z * u.n + p_1;
-            let d_at_9 = d_at_5.w * u.n + p_1;
-            let d_at_10 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-            let d_at_11 = d_at_10.x * u.n + p_2;
-            let d_at_12 = d_at_10.y * u.n + p_2;
-            let d_at_13 = d_at_10.z * u.n + p_2;
-            let d_at_14 = d_at_10.w * u.n + p_2;
-            let d_at_15 = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
-            let d_at_16 = d_at_15.x * u.n + p_3;
-            let d_at_17 = d_at_15.y * u.n + p_3;
-            let d_at_18 = d_at_15.z * u.n + p_3;
-            let d_at_19 = d_at_15.w * u.n + p_3;
-            let left_0 = vec4f(d_short[d_at_ >> 2u][d_at_ & 3u], d_short[d_at_2 >> 2u][d_at_2 & 3u], d_short[d_at_3 >> 2u][d_at_3 & 3u], d_short[d_at_4 >> 2u][d_at_4 & 3u]);
-            let left_1 = vec4f(d_short[d_at_6 >> 2u][d_at_6 & 3u], d_short[d_at_7 >> 2u][d_at_7 & 3u], d_short[d_at_8 >> 2u][d_at_8 & 3u], d_short[d_at_9 >> 2u][d_at_9 & 3u]);
-            let left_2 = vec4f(d_short[d_at_11 >> 2u][d_at_11 & 3u], d_short[d_at_12 >> 2u][d_at_12 & 3u], d_short[d_at_13 >> 2u][d_at_13 & 3u], d_short[d_at_14 >> 2u][d_at_14 & 3u]);
-            let left_3 = vec4f(d_short[d_at_16 >> 2u][d_at_16 & 3u], d_short[d_at_17 >> 2u][d_at_17 & 3u], d_short[d_at_18 >> 2u][d_at_18 & 3u], d_short[d_at_19 >> 2u][d_at_19 & 3u]);
+            let left_0 = d_short[i * (u.n >> 2u) + (first >> 2u)];
+            let left_1 = d_short[(i + 1u) * (u.n >> 2u) + (first >> 2u)];
+            let left_2 = d_short[(i + 2u) * (u.n >> 2u) + (first >> 2u)];
+            let left_3 = d_short[(i + 3u) * (u.n >> 2u) + (first >> 2u)];
             c_sum_0 += left_0.x * right_0;
-            c_sum_0 += left_0.y * right_1;
-            c_sum_0 += left_0.z * right_2;
-            c_sum_0 += left_0.w * right_3;
-            c_sum_1 += left_1.x * right_0;
+            c_sum_0 += left_1.x * right_1;
+            c_sum_0 += left_2.x * right_2;
+            c_sum_0 += left_3.x * right_3;
+            c_sum_1 += left_0.y * right_0;
             c_sum_1 += left_1.y * right_1;
-            c_sum_1 += left_1.z * right_2;
-            c_sum_1 += left_1.w * right_3;
-            c_sum_2 += left_2.x * right_0;
-            c_sum_2 += left_2.y * right_1;
+            c_sum_1 += left_2.y * right_2;
+            c_sum_1 += left_3.y * right_3;
+            c_sum_2 += left_0.z * right_0;
+            c_sum_2 += left_1.z * right_1;
             c_sum_2 += left_2.z * right_2;
-            c_sum_2 += left_2.w * right_3;
-            c_sum_3 += left_3.x * right_0;
-            c_sum_3 += left_3.y * right_1;
-            c_sum_3 += left_3.z * right_2;
+            c_sum_2 += left_3.z * right_3;
+            c_sum_3 += left_0.w * right_0;
+            c_sum_3 += left_1.w * right_1;
+            c_sum_3 += left_2.w * right_2;
             c_sum_3 += left_3.w * right_3;
         }
         for (var i = in_fours + slice; i < u.m; i += 16u) {
             let right = d_short[i * (u.n >> 2u) + (q >> 2u)];
-            let d_at_20 = i * u.n + first;
-            let d_at_21 = i * u.n + p_1;
-            let d_at_22 = i * u.n + p_2;
-            let d_at_23 = i * u.n + p_3;
-            c_sum_0 += d_short[d_at_20 >> 2u][d_at_20 & 3u] * right;
-            c_sum_1 += d_short[d_at_21 >> 2u][d_at_21 & 3u] * right;
-            c_sum_2 += d_short[d_at_22 >> 2u][d_at_22 & 3u] * right;
-            c_sum_3 += d_short[d_at_23 >> 2u][d_at_23 & 3u] * right;
+            let left = d_short[i * (u.n >> 2u) + (first >> 2u)];
+            c_sum_0 += left.x * right;
+            c_sum_1 += left.y * right;
+            c_sum_2 += left.z * right;
+            c_sum_3 += left.w * right;
         }
     }
     partial[lane] = c_sum_0;
@@ -310,6 +258,7 @@ fn short_edge(
 var<workgroup> partial_finish: array<f32, 256>;
 
 // Second of two dispatches: the parts together.
+// Also run for covariance, stage c: gemv_rows8.
 @compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
