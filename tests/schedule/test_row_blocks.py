@@ -211,6 +211,25 @@ def test_four_rows_are_a_vector_of_the_left_factor(
             np.testing.assert_array_equal(got, wanted, f"{m} x {n} x {k} x {h}")
 
 
+@pytest.mark.parametrize("count", [4, 8])
+def test_rows_of_a_wider_factor_are_vectors_if_all_are(
+    least: gpu.Context, count: int
+) -> None:
+    """A factor may have whole vectors of columns where the result has no whole rows of them."""
+    text = f"""
+        kernel f(a: f32[k, w], b: f32[k, n]) -> c: f32[w - 2, n] {{
+            c[i, j] = sum[p] a[p, i] * b[p, j];
+        }}
+        schedule f {{ gemv rows({count}) }}
+    """
+    with built(text) as (kernel,):
+        for m in (1, 2, 4, 6, 10, 12, 14):
+            draw = Inputs(m)
+            a, b = draw.f32(5, m + 2), draw.f32(5, 8)
+            got = run(least, kernel, a, b)
+            np.testing.assert_array_equal(got, a[:, :m].T @ b, f"{m} rows")
+
+
 @pytest.mark.parametrize("lying", LYING)
 def test_the_last_row_stays_out_of_the_others(ctx: gpu.Context, lying: str) -> None:
     """It is read in place of those beyond, here by three of a block of four."""

@@ -157,30 +157,33 @@ def _readings(task: Task, shape: GemvShape, *, one_part: bool) -> Iterator[_Read
     right = vector_tensors(stage, values, column) if one_part else read
     if right & read:
         extents = [column.extent, *last_extents(stage, values, right)]
-        left, by_rows = _left_vectors(task, shape, over)
+        left, row = _left_vectors(task, shape, over)
         along = last_extents(stage, body, left)
+        along += [row.extent] if row else []
         both = all_divisible([*extents, *along], LANES)
         alone = all_divisible(extents, LANES)
         in_fours = over.extent in along
         if both != NEVER:
             names = frozenset(right | left)
-            yield _Reading("aligned", both, names, in_fours, by_rows)
+            yield _Reading("aligned", both, names, in_fours, row is not None)
         if alone not in (NEVER, both):
             yield _Reading("columns", alone, frozenset(right))
     yield _Reading("edge", ALWAYS, frozenset())
 
 
-def _left_vectors(task: Task, shape: GemvShape, over: Index) -> tuple[set[str], bool]:
-    """Return the tensors of the left factor that are read as vectors, and whether of rows.
+def _left_vectors(
+    task: Task, shape: GemvShape, over: Index
+) -> tuple[set[str], Index | None]:
+    """Return the tensors of the left factor that are read as vectors; and the row, if of rows.
 
     They are so if the block's rows are whole vectors, and none lie along the terms.
     """
     found = _contraction(task)
     left = tensors_in_runs((found.left,), over)
     if left or found.row is None or shape.rows % LANES:
-        return left, False
+        return left, None
     left = tensors_in_runs((found.left,), found.row)
-    return left, bool(left)
+    return left, found.row if left else None
 
 
 @final
