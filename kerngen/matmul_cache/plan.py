@@ -38,7 +38,7 @@ class PlannedPart:
 class MatmulPlan:
     """The plan of a product: `[m, k]` times a weight with k inputs and n outputs.
 
-    - `schedule`: 'gemv' (a matrix times a vector), 'skinny' (a few rows, no tiles),
+    - `schedule`: 'gemv' (a matrix times a vector), 'skinny' (few rows or results, no tiles),
       'tiled', 'reference' (NumPy, without a device) or 'empty' (no elements).  All parts
       of the weight have it, but a last, shorter one may have another.
     - `kernel`: its name as `module.kernel` of `kerngen_kernels`
@@ -59,7 +59,7 @@ class MatmulPlan:
 
 _REASONS: Mapping[ScheduleName, str] = {
     "gemv": "a product with one vector has no tile to fill and reads each weight once",
-    "skinny": "so few rows fill no tile, and share each weight that is read",
+    "skinny": "so few rows or results fill no tiles, and rows share each weight that is read",
     "tiled": "the rows share tiles of the weight",
     "reference": "there is no device, and NumPy runs the kernel's reference",
     "empty": "the result has no elements, and nothing runs",

@@ -118,15 +118,15 @@ def test_the_schedule_follows_m(ctx: Context) -> None:
         "kn": ("gemv.gemv_t", "matmul.matmul_nn"),
     }
     for layout, (vector, matrix) in kernels.items():
-        plans = [cache.plan(m, 1024, 1024, layout) for m in (1, 2, 8, 17, 64)]
+        plans = [cache.plan(m, 4096, 4096, layout) for m in (1, 2, 8, 17, 64)]
         words = ["gemv", "skinny", "skinny", "tiled", "tiled"]
         assert [plan.schedule for plan in plans] == words
         assert [plan.kernel for plan in plans] == [vector, *[matrix] * 4]
         strategies = [plan.parts[0].strategy.partition("_")[0] for plan in plans]
         assert strategies == ["gemv", "gemv", "gemv", "gemm", "gemm"]
         for plan in plans:
-            assert plan.why.startswith(f"With m = {plan.m} and n = 1024, ")
-            assert plan.why.endswith("4194304 bytes are bound as a whole.")
+            assert plan.why.startswith(f"With m = {plan.m} and n = 4096, ")
+            assert plan.why.endswith("67108864 bytes are bound as a whole.")
 
 
 @pytest.mark.parametrize("layout", get_args(Layout))
