@@ -404,10 +404,12 @@ def assert_seconds_are_expected(fitting: Fitting, sizes: Sizes) -> None:
 def test_kernels_that_store_only_parts_have_no_large_call() -> None:
     """Not even if their first statement writes a whole tensor."""
     text = """
-        kernel f(x: f32[n], mut kept: f32[m], at: i32) -> y: f32[n - 2] {
-            y[i] = x[i] + x[i + 2];
-            kept[at + i] = x[i];
+        struct Pair { first: f32, second: f32 }
+        kernel f(x: f32[n], mut kept: Pair[m]) -> y: f32[n] {
+            y[i] = 2.0 * x[i];
+            kept[i].second = 3.0;
         }
+        schedule f { generic }
     """
     with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
         (subject,) = found["a.kern"]
