@@ -149,6 +149,8 @@ CHOSEN = {
     ("nn", (168, 592, 34)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nt", (77, 768, 768)): "gemv_rows8_columns8_lanes32x4",
     ("nt", (320, 320, 320)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nt", (129, 3076, 128)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nn", (68, 1500, 1024)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nt", (128, 4096, 128)): "gemm_tile32x32x32_micro4x4_stream528",
     ("tn", (77, 768, 768)): "gemv_rows4",
     ("tn", (320, 320, 320)): "gemv_rows8",

@@ -183,6 +183,26 @@ def test_batches_of_blocks_agree(least: gpu.Context, lying: str, count: int) -> 
             np.testing.assert_array_equal(run(least, kernel, a, b), wanted)
 
 
+WEIGHTED = """
+kernel f(a: f32[k, m], w: f32[k], b: f32[k, n]) -> c: f32[m, n] {
+    c[i, j] = sum[p] a[p, i] * w[p] * b[p, j];
+}
+schedule f { gemv rows(4) }
+"""
+
+
+def test_rows_are_vectors_beside_numbers_of_the_terms(least: gpu.Context) -> None:
+    """The matrix decides how a factor lies, not the vector in it."""
+    (program,) = compile_text(WEIGHTED, "f.kern").programs
+    assert "a: array<vec4f>" in next(iter(program.shaders)).code
+    with built(WEIGHTED) as (kernel,):
+        for m, n, k in ((4, 8, 3), (12, 68, 130), (7, 8, 5)):
+            draw = Inputs(m)
+            a, w, b = draw.f32(k, m), draw.f32(k), draw.f32(k, n)
+            got = run(least, kernel, a, w, b)
+            np.testing.assert_array_equal(got, (a * w[:, None]).T @ b)
+
+
 SCALED = """
 kernel f(a: {kind}[k, h, m], s: f32[m], b: f32[k, h, n]) -> c: f32[m, n] {{
     c[i, j] = sum[p, q] f32(a[p, q, i]) * s[i] * b[p, q, j];

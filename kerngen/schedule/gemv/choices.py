@@ -57,7 +57,7 @@ TERMS_OF_FEW_ROWS: Final = 256
 RESULTS_OF_ROWS: Final = 1024
 RESULTS_OF_ONE_ROW: Final = 4096
 TERMS_ALONG_ROWS: Final = 64
-MOST_TERMS_OF_FEW_RESULTS: Final = 6144
+LONG: Final = 6144
 RESULTS_OF_ODD: Final = 16384
 MOST_PRODUCTS_OF_ODD: Final = 2**22
 COLUMNS_OF_BLOCK: Final = 64
@@ -69,33 +69,35 @@ FITTING: Final = 2**22
 class RowsAtOnce:
     """A schedule of `gemv`, for more than `above` results and up to `results`.
 
-    All of them together are sums of up to `products` products of two numbers.
+    Each is a sum of up to `terms` terms, and all of them together of up to `products`.
     """
 
     options: Options
     above: int
     results: int
+    terms: int
     products: int
 
 
+ROWS_BY_ROWS: Final[Mapping[int, Options]] = {
+    4: {"rows": (4,), "columns": (4,), "lanes": (64, 4)},
+    8: {"rows": (8,), "columns": (8,), "lanes": (32, 4)},
+}
 AT_ONCE: Final[Mapping[MatrixLayout, tuple[RowsAtOnce, ...]]] = {
     "rows": (
-        RowsAtOnce(
-            {"rows": (4,), "columns": (4,), "lanes": (64, 4)}, 0, 2**14, 3 << 24
-        ),
-        RowsAtOnce(
-            {"rows": (8,), "columns": (8,), "lanes": (32, 4)}, 2**14, 2**16, 2**26
-        ),
+        RowsAtOnce(ROWS_BY_ROWS[4], 0, 2**14, LONG, 3 << 24),
+        RowsAtOnce(ROWS_BY_ROWS[8], 2**14, 2**16, 2048, 2**26),
     ),
     "columns": (
-        RowsAtOnce({"rows": (4,)}, 0, 2**16, 2**26),
-        RowsAtOnce({"rows": (8,)}, 2**16, 11 << 14, 2**27),
+        RowsAtOnce({"rows": (4,)}, 0, 2**16, LONG, 2**26),
+        RowsAtOnce({"rows": (8,)}, 2**16, 11 << 14, LONG_PART, 2**27),
     ),
 }
 """Schedules of products of two matrices with several rows at once, by how the right one lies.
 
 Tiles would be too few for a device.  Times on an H200, in us, beside those of tiles of 32 x 32 x 32;
-`nt` is a transposed right matrix, "rows", and `tn` a transposed left one beside "columns":
+`nt` is a transposed right matrix, "rows", and `tn` a transposed left one beside "columns".  The
+last product has more results than the limits allow:
 
 | product | | rows at once | tiles |
 | --- | --- | --- | --- |
@@ -105,7 +107,8 @@ Tiles would be too few for a device.  Times on an H200, in us, beside those of t
 | 64 x 1024 by 1024 x 1024 | `nt` | 8: 10.1 | 11.4 |
 | 50 x 512 by 512 x 512 | `nn` | 4: 5.5 | 7.2 |
 | 77 x 768 by 768 x 768 | `nn` | 4: 8.5 | 11.2 |
-| 77 x 768 by 768 x 768 | `tn` | 4: 8.8 | 12.9 |
+| 76 x 768 by 768 x 768 | `tn` | 4: 7.8 | 11.0 |
+| 77 x 768, of which no four rows are a vector | `tn` | 4: 8.8 | 12.9 |
 | 32 x 344 by 344 x 928 | `tn` | 4: 4.9 | 8.2 |
 | 320 x 320 by 320 x 320 | `nn` | 8: 6.6, 4: 7.3 | 7.7 |
 | 320 x 320 by 320 x 320 | `tn` | 8: 6.3, 4: 7.4 | 7.9 |
@@ -116,9 +119,10 @@ When products are not in tiles:
 
 - Up to 8 rows: the first of these.  4 rows by a matrix of 4096 x 4096 take 28 us if it is
   transposed, in tiles 80; 60 and 162 if it is not.
-- Few results of 64 terms or more, if rows of the matrix are whole vectors: as the table above has
-  it.  With a transposed left one there are up to 1024 terms, one part of a column: 256 x 6000 by
-  6000 x 64 takes 15.9 us (13.9).
+- Few results of 64 terms or more, if rows of the matrix are whole vectors: within the limits of
+  each schedule.  Eight rows at once are for fewer terms: 128 x 4096 by a transposed 128 x 4096
+  takes 18.7 us so, in tiles 11.7, 32 x 2048 by 2048 x 2048 17.7 and 16.1.  So are four, with a
+  transposed left factor: 256 x 6000 by 6000 x 64 takes 15.9 us, in tiles 13.9.
 - If rows of the matrix are no whole vectors, up to 16,384 results and 4 million products: 296 x 233
   by a transposed 48 x 233 takes 3.9 us (7.9), 86 x 3993 by a transposed 24 x 3993 17.2 (8.7); 30 x
   300 by 300 x 30 5.8 (9.0), 168 x 592 by 592 x 34 11.2 (7.8).
@@ -210,7 +214,7 @@ def few_result_choices(task: Task) -> Iterator[ScheduleChoice]:
         yield ScheduleChoice("rows", "terms are few, or results", few_or_short)
     elif layout == "columns" and of_matrices and along_terms:
         long = compare(">=", terms, TERMS_OF_FEW_ROWS)
-        not_too_long = compare("<=", terms, MOST_TERMS_OF_FEW_RESULTS)
+        not_too_long = compare("<=", terms, LONG)
         few = compare("<=", results, RESULTS_OF_ONE_ROW)
         light = compare("<=", results * terms, MOST_PRODUCTS_OF_ODD)
         worth = any_of(divides(LANES, columns), light)
@@ -261,7 +265,8 @@ def _has_few_results(
 ) -> Guard:
     """Return the guard that a product has so few results that several rows at once are faster.
 
-    It never holds where each factor lies along its own side of the result.
+    It never holds where the right factor lies along the terms and the left one does not, nor
+    where the left one lies along neither the terms nor its rows.
     """
     assert found.row is not None, found
     by_terms = _left_axis(found) == found.last
@@ -286,7 +291,7 @@ def _has_few_results(
     )
     return all_of(
         compare(">=", terms, TERMS_ALONG_ROWS),
-        compare("<=", terms, MOST_TERMS_OF_FEW_RESULTS if by_terms else LONG_PART),
+        compare("<=", terms, way.terms if by_terms else min(way.terms, LONG_PART)),
         whole if way.above else any_of(whole, odd),
         _fits_cache(found),
     )

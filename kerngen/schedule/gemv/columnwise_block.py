@@ -17,6 +17,13 @@ terms may be cut into parts for several workgroups, which a second dispatch join
     partial[lane] = y_sum;
     workgroupBarrier();
     if (slice < 1u && j < u.k) { ... }                    // add up the slices, and store
+
+Of several rows, each has a total of its own.  Where the left factor lies along the rows, as in
+`sum[p] x[p, i] * w[p, j]`, four rows at one term are a vector:
+
+    let left_0 = x[p * (u.m >> 2u) + (first >> 2u)];
+    y_sum_0 += left_0.x * right_0;
+    y_sum_1 += left_0.y * right_0;
 """
 
 from __future__ import annotations
@@ -38,7 +45,13 @@ from kerngen.plan.size import (
     compare,
 )
 from kerngen.plan.tree import Scratch
-from kerngen.schedule.contraction import LEFT, RIGHT, Contraction, contraction_of
+from kerngen.schedule.contraction import (
+    LEFT,
+    RIGHT,
+    Contraction,
+    contraction_of,
+    memory_axis,
+)
 from kerngen.schedule.gemv.row_block import RowBlock, suffix
 from kerngen.schedule.gemv.shape import GemvShape
 from kerngen.schedule.lowering.addresses import row_major
@@ -174,16 +187,16 @@ def _readings(task: Task, shape: GemvShape, *, one_part: bool) -> Iterator[_Read
 def _left_vectors(
     task: Task, shape: GemvShape, over: Index
 ) -> tuple[set[str], Index | None]:
-    """Return the tensors of the left factor that are read as vectors; and the row, if of rows.
+    """Return the tensors of the left factor that are read as vectors, and the row or None.
 
-    They are so if the block's rows are whole vectors, and none lie along the terms.
+    They are vectors of four rows if the factor lies along its rows, as `a[p, i] * w[p]` does, and
+    a block has whole vectors of rows; else, with None, vectors of four terms.
     """
     found = _contraction(task)
-    left = tensors_in_runs((found.left,), over)
-    if left or found.row is None or shape.rows % LANES:
-        return left, None
-    left = tensors_in_runs((found.left,), found.row)
-    return left, found.row if left else None
+    row = found.row if shape.rows % LANES == 0 else None
+    if row is None or memory_axis(found.left, over, row) != row:
+        return tensors_in_runs((found.left,), over), None
+    return tensors_in_runs((found.left,), row), row
 
 
 @final
