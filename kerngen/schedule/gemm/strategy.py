@@ -90,7 +90,7 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     """Yield the variants of a stage, the one for any size last.
 
     - `pointwise`, `pointwise_padded`: as `aligned` and `padded`, of a convolution whose kernels
-      have one element
+      have one element, and whose windows are no whole vectors
     - `aligned`: whole vectors, and a number of terms that is a multiple of the tile's k
     - `padded`: whole vectors, and any number of terms from k on
     - `singly`, `singly_padded`: the same, but for results, which are stored one by one
@@ -99,10 +99,11 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     - `edge`: single elements
     """
     tiling = tiling_of(options)
-    if points := pointwise(task):
-        yield from _pointwise(points, tiling)
     loading, storing = _whole_vectors(task)
-    yield from _of_vectors(task, tiling, Access.ALIGNED, all_of(loading, storing))
+    vectors = all_of(loading, storing)
+    if vectors == NEVER and (points := pointwise(task)):
+        yield from _pointwise(points, tiling)
+    yield from _of_vectors(task, tiling, Access.ALIGNED, vectors)
     if storing != ALWAYS and _loads_apart(task):
         yield from _of_vectors(task, tiling, Access.SINGLY, loading)
     if phases := phases_of(task):

@@ -36,58 +36,6 @@ fn finish(
     let number = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + TILE_M - 1u) / TILE_M;
     let tile_columns = (u.d + TILE_N - 1u) / TILE_N;
-    let turns = max((u.s + TILE_K - 1u) / TILE_K, 1u);
-    let all_turns = u.b * u.r * tile_rows * tile_columns * turns;
-    let least = min((65536u + max(TILE_M, 32u) * TILE_N * TILE_K - 1u) / (max(TILE_M, 32u) * TILE_N * TILE_K), turns);
-    let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
-    let waves = select(turns * ((u.b * u.r * tile_rows * tile_columns + STREAM - 1u) / STREAM), (turns * select(4u, 3u, TILE_M * TILE_N >= 4096u) + 4u) / 5u, u.b * u.r * tile_rows * tile_columns * 2u <= STREAM);
-    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
-    let which = number / pieces;
-    let by_tile = share < turns;
-    let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);
-    let first_turn = tile * turns;
-    let first = first_turn / share;
-    let last = (first_turn + turns - 1u) / share;
-    if (first == last || (!by_tile && first != which) || first_turn >= all_turns) {
-        return;
-    }
-    let element = (number % pieces * 64u + (lane & 63u)) * 4u;
-    var total_ = vec4f(0.0);
-    for (var part = first + (lane >> 6u); part < last + 1u; part += 4u) {
-        total_ += parts[((part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element) >> 2u];
-    }
-    totals[lane] = total_;
-    workgroupBarrier();
-    if (lane >= 64u) {
-        return;
-    }
-    total_ += totals[lane + 64u];
-    total_ += totals[lane + 128u];
-    total_ += totals[lane + 192u];
-    let n = tile / tile_columns / tile_rows / u.r;
-    let g = tile / tile_columns / tile_rows % u.r;
-    let tile_row = tile / tile_columns % tile_rows * TILE_M;
-    let tile_column = tile % tile_columns * TILE_N;
-    let result_row = tile_row + element / TILE_N;
-    let result_column = tile_column + element % TILE_N;
-    if (result_row >= u.t || result_column >= u.d) {
-        return;
-    }
-    dk[(((n * u.r + g) * u.t + result_row) * u.d + result_column) >> 2u] = total_;
-}
-
-// Second of two dispatches: the slots of tiles that have several.
-// Also run for grouped_query_attention_backward, stage dk: gemm_stream.
-@compute @workgroup_size(256)
-fn finish_(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let pieces = (TILE_M * TILE_N) >> 8u;
-    let number = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.t + TILE_M - 1u) / TILE_M;
-    let tile_columns = (u.d + TILE_N - 1u) / TILE_N;
     let turns = max((u.s * u.u_range + TILE_K - 1u) / TILE_K, 1u);
     let all_turns = u.b * u.r * tile_rows * tile_columns * turns;
     let least = min((65536u + max(TILE_M, 32u) * TILE_N * TILE_K - 1u) / (max(TILE_M, 32u) * TILE_N * TILE_K), turns);
