@@ -131,6 +131,7 @@ CHOSEN = {
     ("nt", (8, 4096, 4096)): "gemv_rows4_columns4_lanes64x4",
     ("nt", (9, 4096, 4096)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nn", (24, 2048, 24)): "gemv",
+    ("nn", (16, 5552, 208)): "gemv_rows4",
     ("nn", (100, 768, 100)): "gemv_rows4",
     ("nn", (128, 64, 128)): "gemv_rows4",
     ("nn", (77, 768, 768)): "gemv_rows4",

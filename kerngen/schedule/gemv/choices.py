@@ -21,6 +21,7 @@ from kerngen.plan.size import (
     compare,
     divides,
     remainder,
+    select,
 )
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import Contraction, memory_axis
@@ -56,6 +57,7 @@ COLUMNS_OF_FEW_ROWS: Final = 64
 TERMS_OF_FEW_ROWS: Final = 256
 RESULTS_OF_ROWS: Final = 1024
 RESULTS_OF_ONE_ROW: Final = 4096
+PRODUCTS_OF_ONE_ROW: Final = 2**23
 TERMS_ALONG_ROWS: Final = 64
 LONG: Final = 6144
 RESULTS_OF_ODD: Final = 16384
@@ -129,8 +131,8 @@ When products are not in tiles:
 - In "columns" the columns count as whole blocks of 64, of which a workgroup computes all: 800 x 800
   by 800 x 68 takes 14.0 us with four rows, 11.8 with eight (11.5), 2000 x 256 by 256 x 32 7.2 and 5.9
   (6.7), 5000 x 300 by 300 x 32 13.7 and 13.0 (9.5).
-- Up to 4,096 results of 256 terms or more, if it is not transposed: one row at once.  24 x 1816 by
-  1816 x 96 takes 7.5 us, with four 9.6.
+- Up to 4,096 results of 256 terms or more, and 8 million products, if it is not transposed: one row
+  at once.  24 x 1816 by 1816 x 96 takes 7.5 us, with four 9.6; 16 x 5552 by 5552 x 208 14.2 and 10.4.
 - Up to 1,024 results, if it is: `rows`, a row of terms for each.  That takes 12, 21 and 57 us.
 
 But for few rows, they read both factors many times, which is for factors of up to 4,194,304
@@ -216,9 +218,10 @@ def few_result_choices(task: Task) -> Iterator[ScheduleChoice]:
         long = compare(">=", terms, TERMS_OF_FEW_ROWS)
         not_too_long = compare("<=", terms, LONG)
         few = compare("<=", results, RESULTS_OF_ONE_ROW)
-        light = compare("<=", results * terms, MOST_PRODUCTS_OF_ODD)
-        worth = any_of(divides(LANES, columns), light)
-        guard = any_of(guard, all_of(long, not_too_long, few, worth, cached))
+        whole = divides(LANES, columns)
+        most = select(whole, PRODUCTS_OF_ONE_ROW, MOST_PRODUCTS_OF_ODD)
+        light = compare("<=", results * terms, most)
+        guard = any_of(guard, all_of(long, not_too_long, few, light, cached))
     reason = "with one row, or few results, no tile is worth its copies"
     yield from _of_gemv(task, reason, guard)
     if of_matrices and layout in AT_ONCE:
