@@ -49,6 +49,13 @@ def test_vectors_are_built_and_read(run: Run) -> None:
     np.testing.assert_array_equal(c.value, v[:, [1, 1]])
 
 
+def test_a_number_fills_a_vector(run: Run) -> None:
+    x = np.array([1, 2], F)
+    (a,), (b,) = run("splats", {"n": 2}, x)
+    exactly(a, [[1, 1, 1], [2, 2, 2]])
+    np.testing.assert_array_equal(b.value, 4 * x)
+
+
 def test_columns_and_products_of_matrices(run: Run) -> None:
     m = np.arange(12, dtype=F).reshape(2, 2, 3)
     v, ids = np.array([[1, 2], [3, -1]], F), np.array([1, 7], W)

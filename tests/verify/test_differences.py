@@ -14,7 +14,7 @@ from kerngen.gradient import adjoint
 from kerngen.gradient.terms import Term
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
-from kerngen.verify import campaign
+from kerngen.verify import campaign, differences
 from kerngen.verify.differences import InnerProducts, products
 from kerngen.verify.subjects import subjects
 from tests.budget import sampled
@@ -178,6 +178,24 @@ def test_an_error_is_a_share_of_its_tolerance() -> None:
     """The tolerance is 0 where all values are, as of a convolution without taps."""
     assert InnerProducts("x", 1.0, 1.5, 2.0).share == 0.25
     assert InnerProducts("x", 0.0, 0.0, 0.0).share == 0
+
+
+def test_scalars_without_a_default_are_drawn_in_order() -> None:
+    """A clamp has no meaning where its lower end is above the upper one."""
+    text = """
+        kernel clamped(x: f32[n], low: f32, high: f32, scale: f32 = 3.0) -> y: f32[n] {
+            y[i] = scale * clamp(x[i], low, high);
+        }
+        kernel clamped_gradient = gradient of clamped by x;
+    """
+    with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
+        (subject,) = (x for x in found["a.kern"] if x.forward)
+        for seed in range(4):
+            given = differences._given(subject, seed)
+            assert given is not None
+            low, high, scale = given.scalars
+            assert 0.3 <= low <= high <= 0.9
+            assert scale == 3.0
 
 
 def test_a_fault_has_both_products_and_no_place() -> None:

@@ -208,6 +208,7 @@ def test_an_open_choice_of_integers_is_known_where_both_are_one() -> None:
     either = number.choose(open_, number.known([3, 5]), number.known([3, 4]))
     assert either.unsure.tolist() == [False, True]
     assert either.value.tolist() == [3, 5]
+    assert either.error.tolist() == [0, INF]
 
 
 SPREAD = 3 * U / (1 - 3 * U)

@@ -452,6 +452,7 @@ def test_sizes_meet_what_is_required(known: dict[str, Subject]) -> None:
         ("n >= m + 1", {"n": 11, "m": 10}),
         ("n == m + 1", {"n": 11, "m": 10}),
         ("n % 5 == 2 and m < n", {"n": 7, "m": 6}),
+        ("(n % 5 == 2 and m < n) or n == 0", {"n": 7, "m": 6}),
         ("n % 5 == 2 and n < m", {"n": 7, "m": 10}),
     ],
 )
