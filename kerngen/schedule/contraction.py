@@ -264,11 +264,13 @@ def _with_row(
     parts: dict[str, dict[ir.Expr, None]] = {LEFT: {}, RIGHT: {}}
 
     def visit(expr: ir.Expr) -> ir.Expr:
-        # Numbers stay; what depends on both sides is taken apart; all else is a factor.
+        # Numbers stay; what depends on both sides is taken apart, but for subscripts; all else
+        # is a factor.
         used = free_indices(expr)
         if not used:
             return expr
-        if row in used and column in used and not isinstance(expr, ir.Load):
+        whole = isinstance(expr, ir.Load | ir.Part | ir.UniformValue)
+        if row in used and column in used and not whole:
             return map_children(expr, visit)
         side = RIGHT if column in used else LEFT
         parts[side][expr] = None

@@ -12,7 +12,7 @@ from kerngen.ir.staging.stages import Stage
 from kerngen.runtime import Context, f32
 from kerngen.schedule.merged_axes import with_merged_axes
 from kerngen.source.diagnostic import CompileError
-from tests.compile import built
+from tests.compile import built, built_module
 from tests.language.cases import Inputs
 
 MERGED = {
@@ -207,3 +207,30 @@ def test_reasons_are_those_for_which_a_schedule_is_refused() -> None:
         compile_text(f"{text} schedule f {{ rows }}", "s.kern")
     reason = dict(program.find_others(0))["rows"]
     assert reason in str(refused.value)
+
+
+PARTS = """
+struct Gains { each: f32[3] }
+kernel of_vectors(x: f32[n], g: f32[n, m, 3, 2]) -> z: f32[3, n] {
+    let v[k, i] = mat3x2f(
+        g[k, i, 0, 0], g[k, i, 0, 1], g[k, i, 1, 0], g[k, i, 1, 1], g[k, i, 2, 0], g[k, i, 2, 1]
+    );
+    z[l, k] = min[i < m] v[k, i][l].y * x[k];
+}
+kernel of_structs(x: f32[n, m], d: Gains) -> z: f32[3, n] {
+    z[l, k] = sum[i] x[k, i] * d.each[l];
+}
+"""
+
+
+def test_an_index_into_a_value_is_no_factor(ctx: Context) -> None:
+    """A subscript stays one where parts of a term that depend on a row are taken out."""
+    draw = Inputs(3)
+    x, g, w = draw.f32(4), draw.f32(4, 5, 3, 2), draw.f32(4, 5)
+    with built_module(PARTS) as module:
+        of_vectors = module.of_vectors(ctx.tensor(x), ctx.tensor(g)).numpy()
+        gains = module.Gains(each=(1.0, 2.0, 3.0))
+        of_structs = module.of_structs(ctx.tensor(w), d=gains).numpy()
+    expected = (g[..., 1] * x[:, None, None]).min(1).T
+    np.testing.assert_array_equal(of_vectors, expected)
+    np.testing.assert_array_equal(of_structs, np.outer([1, 2, 3], w.sum(1)))
