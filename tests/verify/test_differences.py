@@ -50,6 +50,7 @@ schedule energy, moved, furthest { generic }
 schedule energy_gradient, moved_gradient, furthest_gradient { generic }
 """
 RULE: Any = vars(adjoint.ReadAdjoints)["_add"]
+GIVEN: Any = vars(differences)["_given"]
 
 
 @pytest.fixture
@@ -191,7 +192,7 @@ def test_scalars_without_a_default_are_drawn_in_order() -> None:
     with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
         (subject,) = (x for x in found["a.kern"] if x.forward)
         for seed in range(4):
-            given = differences._given(subject, seed)
+            given = GIVEN(subject, seed)
             assert given is not None
             low, high, scale = given.scalars
             assert 0.3 <= low <= high <= 0.9

