@@ -47,13 +47,14 @@ def _calls(fitting: Fitting) -> Iterator[Given]:
     if plain is None:
         return
     count = len(fitting.kernel.inputs)
+    bounds = (longest(plain.sizes),) * count
     for kind in _KINDS:
         for seed in range(_SEEDS):
             drawn = Drawn(
                 sizes=plain.sizes,
                 scalars=plain.scalars,
                 kinds=((kind, "places"),) * count,
-                bounds=(longest(plain.sizes),) * count,
+                bounds=bounds,
                 seed=seed,
                 arrangement="apart",
                 turn=0,

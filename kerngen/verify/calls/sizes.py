@@ -24,12 +24,6 @@ from kerngen.verify.ways import Way
 Sizes: TypeAlias = tuple[tuple[str, int], ...]
 """The lengths of a call by dim, and its integer scalars that decide lengths."""
 
-
-def longest(sizes: Sizes) -> int:
-    """Return the greatest length of a call, or 1 if it has none."""
-    return max((1, *(length for _, length in sizes)))
-
-
 MOST_WORK: Final = 1 << 16
 """Points of a domain, times the terms of the sums in it, that the oracle computes at most."""
 LONGEST: Final = 5000
@@ -46,6 +40,11 @@ _SMALL: Final = (0, 1, 2, 3, 4)
 """Values of integer scalars that decide lengths, such as a stride."""
 _TRIES: Final = 400
 """Random sizes that are tried at last."""
+
+
+def longest(sizes: Sizes) -> int:
+    """Return the greatest length of a call, or 1 if it has none."""
+    return max((1, *(length for _, length in sizes)))
 
 
 @final
