@@ -175,8 +175,10 @@ def _spread(want: BoundedArray, got: Array) -> BoundedArray:
 
 def _at(fault: Fault, name: str, places: list[Array], got: Array) -> Fault:
     """Return a fault with the place in the whole tensor, not among the checked elements."""
-    first, *inner = fault.place
-    place = (*(int(part[first]) for part in places), *inner)
+    place = fault.place
+    if places:  # a scalar is checked whole
+        first, *inner = place
+        place = (*(int(part[first]) for part in places), *inner)
     want = fault.expected, fault.bound
     return value_fault(name, "", place, got[fault.place], want, fault.result)
 

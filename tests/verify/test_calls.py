@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -54,6 +55,14 @@ def test_a_number_fills_a_vector(run: Run) -> None:
     (a,), (b,) = run("splats", {"n": 2}, x)
     exactly(a, [[1, 1, 1], [2, 2, 2]])
     np.testing.assert_array_equal(b.value, 4 * x)
+
+
+def test_vectors_are_summed_and_filled_along_axes(run: Run) -> None:
+    """Where terms do not depend on the axis of a sum, and results have two axes."""
+    x = np.array([[1, 2], [3, 4], [5, 6]], F)
+    (y,), (z,) = run("scalings", {"m": 3, "n": 2}, x)
+    exactly(y, [[4, 4], [12, 4], [20, 4]])
+    exactly(z, np.stack([x, x, x], -1))
 
 
 def test_columns_and_products_of_matrices(run: Run) -> None:
@@ -141,6 +150,26 @@ def test_running_reductions(run: Run) -> None:
     exactly(c, [0, 0, 1])
 
 
+def test_a_factor_of_one_term_is_not_taken_out(run: Run) -> None:
+    """A product of the two others would overflow."""
+    a, b = np.array([1e-30], F), np.array([1e30], F)
+    ((y,),) = run("thrice", {"n": 1}, a, b, b)
+    assert np.isfinite(y.error).all()
+    assert y.value == pytest.approx(1e30)
+
+
+def test_running_reductions_of_long_rows_keep_no_square(run: Run) -> None:
+    """A square of 3,000 by 3,000 numbers has 72 MB."""
+    x, k = np.ones((1, 3000), F), np.arange(3000, dtype=S)
+    tracemalloc.start()
+    (a,), (b,), _ = run("running", {"m": 1, "n": 3000}, x, k)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    exactly(a, x.cumsum(1))
+    exactly(b, np.full(3000, 2999))
+    assert most < 8e6
+
+
 def test_functions_of_whole_vectors(run: Run) -> None:
     v, u = np.array([[1, -2, 3], [-4, 5, 6]], F), np.array([[1, 9], [3, 8]], W)
     (a,), (b,), (c,) = run("bounded", {"n": 2}, v, u, np.array([1, 0], F), 2.5)
@@ -164,6 +193,17 @@ def test_stores_at_positions(run: Run) -> None:
     exactly(both, [[0, 1], [2, 3], [5, 5], [7, 7]])
     for (after,) in run("unclear", sizes, m[:, 0], m, x[:, 0], 1 / 3):
         assert np.isinf(after.error).all()
+
+
+def test_elements_of_a_member_are_stored_at_positions(
+    run: Run, known: dict[str, Subject]
+) -> None:
+    p = np.zeros(3, known["placed"].runtime.inputs[0].element.DTYPE)
+    p["far"] = 7
+    x = np.arange(6, dtype=F).reshape(2, 3)
+    ((near, far, _),) = run("placed", {"m": 3, "n": 2}, p, x, 2)
+    exactly(far, [[7, 7, 7], [7, 7, 7], x[0]])
+    exactly(near, np.zeros((3, 2)))
 
 
 def test_elements_computed_where_they_are_read(known: dict[str, Subject]) -> None:

@@ -6,19 +6,21 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from kerngen.cli import main
 from kerngen.gradient import adjoint
 from kerngen.gradient.terms import Term
+from kerngen.runtime.reference import doubled
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
 from kerngen.verify import campaign, differences
 from kerngen.verify.differences import InnerProducts, products
 from kerngen.verify.subjects import subjects
 from tests.budget import sampled
-from tests.compile import library_of
+from tests.compile import built, library_of
 from tests.gradient.cases import FILES_OF_DSL, STRUCTS, all_of_dsl, case_of
 from tests.project.tree import ROOT
 from tests.verify.patches import nothing
@@ -197,6 +199,61 @@ def test_scalars_without_a_default_are_drawn_in_order() -> None:
             low, high, scale = given.scalars
             assert 0.3 <= low <= high <= 0.9
             assert scale == 3.0
+
+
+def test_numbers_are_positive_by_even_seeds() -> None:
+    """None is near 0, where a slope may be of any size."""
+    text = """
+        kernel dense(x: f32[m, n], w: f32[n, p]) -> y: f32[m, p] {
+            y[i, j] = sum[q] x[i, q] * w[q, j];
+        }
+        kernel dense_gradient = gradient of dense by x, w;
+        schedule dense, dense_gradient { generic }
+    """
+    with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
+        (subject,) = (x for x in found["a.kern"] if x.forward)
+        calls = [GIVEN(subject, seed) for seed in range(6)]
+    for seed, given in enumerate(calls):
+        assert all(2 <= length <= 7 for _, length in given.sizes)
+        numbers = np.concatenate([each.reshape(-1) for each in given.arrays])
+        assert np.abs(numbers).min() >= 0.2
+        assert np.abs(numbers).max() <= 1.8
+        assert (numbers < 0).any() == (seed % 2 == 1)
+
+
+def test_kernels_of_empty_axes_alone_are_not_called() -> None:
+    text = """
+        kernel rest(x: f32[n]) -> y: f32[n] { require n == 0; y[i] = 2.0 * x[i]; }
+        kernel rest_gradient = gradient of rest by x;
+    """
+    with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
+        (subject,) = (x for x in found["a.kern"] if x.forward)
+        assert GIVEN(subject, 0) is None
+
+
+def test_structs_in_structs_are_doubled_and_given_back() -> None:
+    """Members of structs are arrays of structs, too."""
+    text = """
+        struct Gain { low: f32, high: f32 }
+        struct Bank { gains: Gain[2], count: i32 }
+        kernel banked(x: f32[n], b: Bank) -> y: f32[n] {
+            y[i] = x[i] * b.gains[0].low + b.gains[1].high * f32(b.count);
+        }
+    """
+    with built(text) as (kernel,):
+        record = np.zeros((), doubled(kernel.scalars[0].element.DTYPE))
+        record["gains"]["low"], record["gains"]["high"] = [2.0, 3.0], [4.0, 5.0]
+        record["count"] = 2
+        values = {"x": np.array([1.0, 1e-9]), "b": record}
+        found = differences.results(kernel, values)["y"]
+    np.testing.assert_array_equal(found, [12.0, 2e-9 + 10.0])
+
+
+def test_rounding_is_relative_to_what_is_subtracted() -> None:
+    """Of weights and values of any sign."""
+    sizes = vars(differences)["_sizes"]
+    weights, values = {"y": np.array([2.0, -3.0])}, {"y": np.array([-0.5, 4.0])}
+    assert sizes(weights, values) == 2 * 1.5 + 3 * 5.0
 
 
 def test_a_fault_has_both_products_and_no_place() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import find
-from hypothesis.errors import NoSuchExample
+from hypothesis.errors import NoSuchExample, Unsatisfiable
 
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar, Storage
@@ -33,6 +33,7 @@ from kerngen.verify.effort import Effort
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import FLOATS, blank_array, cloned, fill, integers
 from kerngen.verify.ways import Way, ways
+from tests.verify.patches import nothing
 
 COUNT = 4000
 F32 = Leaf(Scalar.F32)
@@ -176,7 +177,7 @@ def test_lengths_beside_those_of_a_schedule_are_tried(
     }
     assert {0, 1, 2, 3, 7} <= {*tried}
     assert list(tried) == sorted({*tried})
-    long = replace(way, strategy=Case("reduce1024_by2000", ()))
+    long = replace(way, strategy=Case("reduce1024_by1026", ()))
     tried = Fitting(subject, long).telling
     assert {1023, 1024, 1025} <= {*tried}
     assert max(tried) == 1025
@@ -312,6 +313,12 @@ def test_calls_are_drawn_that_a_kernel_takes(known: dict[str, Subject]) -> None:
     assert all(-(2**31) <= each < 2**31 for each in signed)
 
 
+def test_a_way_without_lengths_has_no_calls(known: dict[str, Subject]) -> None:
+    never = replace(reference_way(known["blocks"]), variant=Case("", (), when=NEVER))
+    with pytest.raises(Unsatisfiable):
+        Effort(3, 0).hold("blocks", Fitting(known["blocks"], never), nothing)
+
+
 def drawn(sizes: tuple[tuple[str, int], ...], **changed: Any) -> Drawn:
     plain = Drawn(sizes, (), (("whole", "few"),) * 3, (1,) * 3, 1, "apart", 2)
     return replace(plain, **changed)
@@ -339,6 +346,7 @@ def test_inputs_that_can_be_one_are_only_read_and_alike(
 
     assert pairs("called", 4, 4) == [(0, 1)]
     assert pairs("called", 4, 5) == []
+    assert pairs("alike", 4, 4, 4) == [(0, 1), (0, 2)]  # each with the first
     assert pairs("ordered", 4, 4, 4) == []  # the others are written
     assert pairs("gathered", 4, 4, 4) == []  # of other elements
 

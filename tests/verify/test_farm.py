@@ -100,6 +100,9 @@ def test_reports_are_merged_by_seed() -> None:
     assert (row["worst"], row["large"]) == (3.0, {"n": 7})
     assert [each["line"] for each in row["hazards"]] == [1, 2, 3]
     assert merged(list(reversed(reports))) == whole
+    later = a_report(4, "wrong", 1, 1.0)
+    later["results"][0]["why"] = "said later"
+    assert merged([later, reports[0]])["results"][0]["why"] == "said"
     with pytest.raises(gpu.ArgumentError, match="no reports"):
         merged([])
 

@@ -360,6 +360,14 @@ def test_relations(scalar: Scalar) -> None:
     }
 
 
+def test_what_rounding_may_turn_is_no_known_relation() -> None:
+    rough, two = n(1.5, 2.5, error=0.75), number.real([2.0])
+    found = [operation("<", each, two, Scalar.F32).unsure for each in rough]
+    assert [bool(each.item()) for each in found] == [True, True]
+    sure, _ = n(1.0, 2.5, error=0.75)
+    assert not operation("<", sure, two, Scalar.F32).unsure
+
+
 def test_operators_on_floats_are_rounded() -> None:
     (one,), (three,) = n(1.0), n(3.0)
     found = operation("/", one, three, Scalar.F32)

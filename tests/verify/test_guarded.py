@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kerngen.runtime.device.gpu import COPY_DST, COPY_SRC, STORAGE
-from kerngen.verify.guarded import BEFORE, Guarded, GuardFill, Leased, guarded
+from kerngen.verify.guarded import BEFORE, BEHIND, Guarded, GuardFill, Leased, guarded
 
 USAGE = STORAGE | COPY_DST | COPY_SRC
 FILL = GuardFill("each byte another", 0x01020304, step=0x10101010)
@@ -63,6 +63,16 @@ def test_each_buffer_has_a_word_of_its_own(held: Guarded) -> None:
     held.device.start(FILL)
     made = [held.device.create_buffer(size=8, usage=USAGE) for _ in range(3)]
     assert [buffer.word for buffer in made] == [FILL.of(number) for number in range(3)]
+
+
+def test_a_binding_reaches_to_the_end_of_the_zone(held: Guarded) -> None:
+    """So a shader finds the pattern behind a tensor, not zeros."""
+    buffer = held.device.create_buffer(size=8, usage=USAGE)
+    assert buffer.binding(4) == {
+        "buffer": buffer.whole,
+        "offset": BEFORE + 4,
+        "size": 4 + BEHIND,
+    }
 
 
 def test_the_rest_of_a_word_may_be_zeros_of_narrow_integers(held: Guarded) -> None:

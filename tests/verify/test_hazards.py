@@ -27,6 +27,10 @@ FOUND = {
     "root": ("undefined", "sqrt(-0.000882784) is not a number"),
     "root_beside_a_state": ("undefined", "sqrt(-0.000643902) is not a number"),
     "halves": ("overflow", "85849 is more than an f16 holds"),
+    "running_powers": (
+        "overflow",
+        "the product of 4 terms up to 2.32221e+11 is not finite in f32",
+    ),
     "powers": (
         "overflow",
         "the product of 4 terms up to 1.18999e+10 is not finite in f32",
@@ -74,6 +78,18 @@ def test_a_hazard_is_that_of_the_statement_in_which_it_was_seen() -> None:
     (found,) = collector.found.values()
     assert (found.statement, found.kind) == (second, "overflow")
     assert found.text == "1e+20 * 1e+20 is not finite in f32"
+
+
+def test_a_branch_that_is_not_taken_may_lose_digits() -> None:
+    """Its statement is 0, and that is known."""
+    target = Tensor("x", Scalar.F32, (), Role.OUTPUT)
+    statement = Statement(target, (), Constant(1.0, Scalar.F32))
+    off = np.array([0.5])
+    left, right = settle(np.array([4.0]), off), settle(np.array([3.9999]), off)
+    collector = HazardCollector()
+    collector.operator("-", left, right, subtract(left, right))
+    collector.statement(statement, known([0.0]))
+    assert not collector.found
 
 
 def test_equal_numbers_have_no_digits_to_lose() -> None:

@@ -256,6 +256,7 @@ def test_zones_are_aligned_and_patterns_differ() -> None:
     assert BEHIND >= 1 << 17
     words = [pattern.of(2) for pattern in PATTERNS]
     assert len({*words}) == len(words) == 5
+    assert words[4] == 1  # as an integer, a place that most tensors have
     floats = np.array([pattern.word for pattern in PATTERNS], np.uint32).view(
         np.float32
     )
@@ -300,6 +301,10 @@ def test_an_adapter_that_refuses_all_calls_is_left(
     calls.trial.tally.cases = 1
     with pytest.raises(UnsatisfiedAssumption):
         calls.check(DRAWN)
+    outside = calls_of(known["called"], raising(gpu.UniformRangeError("above 1")))
+    with pytest.raises(UnsatisfiedAssumption):
+        outside.check(DRAWN)
+    assert (outside.missing, outside.refused) == ("", 0)
     lacking = calls_of(known["called"], raising(gpu.FeatureError("no f16")))
     with pytest.raises(StopError):
         lacking.check(DRAWN)

@@ -49,5 +49,24 @@ if (lane == uniforms.x) {{
     np.testing.assert_array_equal(words, WORD)
 
 
+def test_arrays_are_filled_element_by_element() -> None:
+    """Those in workgroup memory by all lanes, those inside them and matrices in loops."""
+    code = """
+var<workgroup> own: array<array<mat2x3f, 4>, 70>;
+@compute @workgroup_size(32)
+fn main(
+    @builtin(local_invocation_index) lane: u32,
+) {
+}
+"""
+    found = with_unset_memory(code, WORD)
+    assert (
+        "for (var p = lane; p < 70; p += 32) {\n"
+        "for (var pp = 0u; pp < 4; pp += 1u) {\n"
+        "for (var ppp = 0u; ppp < 2; ppp += 1u) {\n"
+        "own[p][pp][ppp] = vec3f(bitcast<f32>("
+    ) in found
+
+
 def test_a_shader_without_such_memory_is_as_before() -> None:
     assert with_unset_memory("fn main() {}", WORD) == "fn main() {}"

@@ -144,6 +144,14 @@ def test_determinants_of_several_axes() -> None:
     np.testing.assert_allclose(found.value, np.linalg.det(matrices))
 
 
+def test_cross_products_of_several_axes() -> None:
+    left, right = np.arange(18.0).reshape(2, 3, 3) ** 2, np.ones((2, 3, 3)) * [3, 1, 2]
+    found = of_geometry(
+        "cross", [number.real(left), number.real(right)], Vector(Scalar.F32, 3)
+    )
+    np.testing.assert_array_equal(found.value, np.cross(left, right))
+
+
 def test_light_is_not_bent_beyond_the_critical_angle() -> None:
     """Where `1 - ratio^2 (1 - dot^2)` is below 0, here -0.2, the vector is 0."""
     along = np.array([[np.sqrt(1 - 1.2 / 1.44), np.sqrt(1.2 / 1.44), 0.0]])

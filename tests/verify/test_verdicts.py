@@ -325,6 +325,22 @@ def test_axes_are_cut_at_either_end(known: dict[str, Subject]) -> None:
     assert found.sizes in ((("n", 2),), (("n", 3),))
 
 
+def test_two_axes_are_cut_apart(known: dict[str, Subject]) -> None:
+    fitting = Fitting(known["blocks"], reference_way(known["blocks"]))
+    x = np.arange(70, dtype=np.float32).reshape(10, 7)
+    given = Given((("m", 10), ("n", 7)), (x,), ())
+    shorter = vars(shrink)["_shorter"](given, fitting)
+    cuts = {(each.sizes, each.arrays[0].tobytes()) for each in shorter}
+    lengths = [(n, 7) for n in (1, 2, 3, 4, 5, 8, 9)] + [
+        (10, n) for n in (1, 2, 3, 4, 6)
+    ]
+    assert cuts == {
+        ((("m", m), ("n", n)), np.ascontiguousarray(part).tobytes())
+        for m, n in lengths
+        for part in (x[:m, :n], x[10 - m :, 7 - n :])
+    }
+
+
 def test_axes_become_shorter_by_one_element(known: dict[str, Subject]) -> None:
     fitting = Fitting(known["called"], reference_way(known["called"]))
     given = given_of([range(30), range(30)])
@@ -406,6 +422,14 @@ def test_a_row_for_each_way(known: dict[str, Subject]) -> None:
     wrong = data["results"][3]["counterexample"]
     assert (wrong["got"], wrong["expected"], wrong["steady"]) == ("inf", 0.0, True)
     assert wrong["sizes"] == {"n": 1}
+    finite = Counterexample(given, Fault("value", "", got=-1.5, expected=np.nan))
+    (row,) = report.data_of(
+        report.Report(
+            *("adapter", 4, [result_of(subject, counterexample=finite)]), planned=1
+        )
+    )["results"]
+    wrong = row["counterexample"]
+    assert (wrong["got"], wrong["expected"]) == (-1.5, "nan")
     raised = data["results"][4]["counterexample"]
     assert not raised["steady"]
     assert raised["got"] == raised["expected"] == raised["bound"] == 0
@@ -439,7 +463,7 @@ def test_long_arrays_that_repeat_are_written_once() -> None:
     text = array_text(np.resize(period, (41, 100)), F32)
     assert text.startswith("np.resize(np.array([0.0, 1.0, 2.0, ")
     assert text.endswith(" 250.0], np.float32), (41, 100))")
-    odd = np.resize(period, 4100)
+    odd = np.resize(period, 4097)
     odd[-1] += 1
     assert array_text(odd, F32).startswith("np.frombuffer(decompress(")
     short = array_text(np.resize(period, 4096), F32)
@@ -474,6 +498,15 @@ def test_a_program_imports_what_unpacks_its_arrays(known: dict[str, Subject]) ->
         first, second, *_ = snippet(wrong, "").splitlines()
         assert first == "from base64 import b85decode"
         assert second == "from zlib import decompress"
+
+
+def test_an_argument_is_called_by_no_word_of_python(known: dict[str, Subject]) -> None:
+    fault = Fault("value", "", 0, "", (1,), 2.0, 1.0, 0.25)
+    found = Counterexample(given_of([[1.5, 2.0]]), fault)
+    wrong = result_of(known["named"], kernel="named", counterexample=found)
+    lines = snippet(wrong, "").splitlines()
+    assert "lambda_ = np.array([1.5, 2.0], np.float32)" in lines
+    assert "    results = run(lambda_)" in lines
 
 
 def test_a_program_repeats_differences(known: dict[str, Subject]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import time
 from base64 import b85decode
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from kerngen.compiler import CompiledModule, Compiler
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
 from kerngen.runtime.calls import launch
-from kerngen.verify import campaign, repeat, trial
+from kerngen.verify import campaign, repeat, snippet, trial
 from kerngen.verify.calls.canned_calls import PERIOD
 from kerngen.verify.campaign import Campaign
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
@@ -36,7 +37,7 @@ from kerngen.verify.fault import Fault as Wrong
 from kerngen.verify.fault import Tally, WrongError
 from kerngen.verify.repeat import OutsideError, kernel
 from kerngen.verify.report import table_of
-from kerngen.verify.result import OVERLAPS, WayResult
+from kerngen.verify.result import OVERLAPS, REFERENCE, WayResult
 from kerngen.verify.snippet import array_text
 from kerngen.verify.trial import Given, Trial
 from tests.compile import built, checked
@@ -261,6 +262,13 @@ def test_names_of_users_hide_none_of_the_program(source: Path, plant: Plant) -> 
         exec(row["counterexample"]["code"], {})
 
 
+def test_a_call_of_the_reference_is_repeated(source: Path) -> None:
+    x = np.arange(5, dtype=np.float32)
+    with kernel(source.name, "copy", REFERENCE) as call:
+        (y,) = call(x)
+    assert y.tolist() == x.tolist()
+
+
 def test_a_schedule_that_is_not_there_is_told(source: Path) -> None:
     """As when a build has other schedules by now: nothing else is run in its place."""
     with (
@@ -410,6 +418,7 @@ def test_a_struct_of_a_repeated_call_is_its_bytes_or_itself() -> None:
         element: Any = found.scalars[0].element
         line = element(2.0, 3.0)
         x = np.ones(4, np.float32)
+        assert eval(vars(snippet)["_scalar"](line)) == line.pack()
         for given in (line, line.pack()):
             scalars = vars(repeat)["_given"](found, (x, given, 0.5), "apart").scalars
             assert scalars == (line, 0.5)
@@ -562,11 +571,14 @@ def wait(until: float) -> None:
 
 def test_a_large_call_ends_with_the_budget() -> None:
     begun = time.monotonic()
+    before = signal.getsignal(signal.SIGALRM)
     with pytest.raises(StopError), limited(begun - 1.0):
         time.sleep(0.8)
     with pytest.raises(StopError), limited(time.monotonic() + 0.1):
         wait(begun + 10)
     assert time.monotonic() < begun + 5
-    with limited(time.monotonic() + 0.1):
-        pass
+    for until in (time.monotonic() + 0.1, float("inf")):
+        with limited(until):
+            pass
     time.sleep(0.2)  # the timer is off
+    assert signal.getsignal(signal.SIGALRM) is before
