@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -98,6 +99,15 @@ def test_special_numbers_are_rare_and_all_there() -> None:
     plain = np.isin(drawn, [-3, -2, -1, 1, 2, 3]) | ((drawn == 0) & ~np.signbit(drawn))
     assert 0.88 < plain.mean() < 0.92
     assert {*drawn[plain].tolist()} == {-3, -2, -1, 0, 1, 2, 3}
+
+
+def test_ordinary_numbers_are_drawn_more_often() -> None:
+    """Whole ones, which are exact, as often as those with a fraction."""
+    often = Counter(vars(draw)["_KINDS"])
+    assert {*often} == {*FLOATS}
+    whole, even, positive = (often.pop(kind) for kind in ("whole", "even", "positive"))
+    assert whole == even > positive > 1
+    assert {*often.values()} == {1}
 
 
 def test_huge_halves_are_finite_as_a_rule() -> None:
