@@ -103,7 +103,8 @@ def test_special_numbers_are_rare_and_all_there() -> None:
 
 def test_ordinary_numbers_are_drawn_more_often() -> None:
     """Whole ones, which are exact, as often as those with a fraction."""
-    often = Counter(vars(draw)["_KINDS"])
+    kinds: list[str] = vars(draw)["_KINDS"]
+    often = Counter(kinds)
     assert {*often} == {*FLOATS}
     whole, even, positive = (often.pop(kind) for kind in ("whole", "even", "positive"))
     assert whole == even > positive > 1
