@@ -13,6 +13,7 @@ from kerngen.runtime.calls.ranges import derive
 from kerngen.verify.meaning import programs as module
 from kerngen.verify.meaning.evaluate import Computed
 from kerngen.verify.meaning.number import BoundedArray
+from kerngen.verify.meaning.places import chains
 from kerngen.verify.meaning.programs import CallState, Subject, meaning
 
 F, S, W = np.float32, np.int32, np.uint32
@@ -150,6 +151,32 @@ def test_running_reductions(run: Run) -> None:
     exactly(c, [0, 0, 1])
 
 
+def test_running_reductions_reach_beyond_the_ends(run: Run) -> None:
+    """Of no terms, and of all of them."""
+    x = np.array([3, 7, -2, 5], F)
+    found = run("shifted", {"n": 4}, x)
+    expected = [0, 0, 3, 10], [8, 13, 13, 13], [3, 5, 0, 0], [13, 13, 13, 10]
+    for (each,), want in zip(found, expected, strict=True):
+        exactly(each, want)
+
+
+def test_a_recurrence_may_go_back_along_the_first_axis(run: Run) -> None:
+    x = np.arange(24, dtype=F).reshape(4, 3, 2)
+    ((y,),) = run("rising", {"n": 4, "m": 3}, x, 0.5)
+    expected = x.copy()
+    for i in (2, 1, 0):
+        expected[i] += expected[i + 1] / 2
+    np.testing.assert_array_equal(y.value, expected)
+    assert (y.error < 1e-4).all()
+
+
+def test_chains_are_those_of_nested_reductions(known: dict[str, Subject]) -> None:
+    """A prefix sum is computed term by term, and costs no more than its row."""
+    y, z = known["nested"].kernel.body
+    assert chains(y.value) == (("k", "l"),)
+    assert chains(z.value) == (("m",),)
+
+
 def test_a_factor_of_one_term_is_not_taken_out(run: Run) -> None:
     """A product of the two others would overflow."""
     a, b = np.array([1e-30], F), np.array([1e30], F)
@@ -204,6 +231,10 @@ def test_elements_of_a_member_are_stored_at_positions(
     ((near, far, _),) = run("placed", {"m": 3, "n": 2}, p, x, 2)
     exactly(far, [[7, 7, 7], [7, 7, 7], x[0]])
     exactly(near, np.zeros((3, 2)))
+    ((_, far, _),) = run("placed", {"m": 3, "n": 2}, p, x, 1)
+    exactly(far, [[7, 7, 7], *x])
+    ((_, far, _),) = run("placed_alone", {"m": 3, "n": 2}, p, x[:, 1], 1)
+    exactly(far, [[7, 7, 7], [7, 1, 7], [7, 4, 7]])
 
 
 def test_elements_computed_where_they_are_read(known: dict[str, Subject]) -> None:
@@ -253,6 +284,28 @@ def test_what_is_read_at_a_doubtful_place_is_unknown(run: Run) -> None:
     for found, want in ((y, 7), (z, [4, 5]), (c, 3)):
         assert np.isinf(found.error[1]).all()
         exactly(found[0], want)
+    (y,), (z,), (c,) = run("doubted", {"n": 3, "m": 2}, x, v, -s, w)
+    for found, want in ((y, 5), (z, [0, 1]), (c, 1)):
+        exactly(found[0], want)  # one before the first is the first
+
+
+def test_a_column_at_a_doubtful_place_is_unknown(run: Run) -> None:
+    """Each matrix has a place of its own: only the second is in doubt."""
+    m, s = np.arange(18, dtype=F).reshape(3, 2, 3), np.array([0.5, 1 / 3, 0.1], F)
+    ((a,),) = run("columns", {"n": 3}, m, s)
+    exactly(a[[0, 2]], [m[0, 1], m[2, 0]])
+    assert a.shape == (3, 3)
+    assert np.isinf(a.error[1]).all()
+
+
+def test_one_unknown_integer_makes_a_sum_unknown(run: Run) -> None:
+    """A third times 3 may be 0 or 1."""
+    (a,), (b,) = run("counted", {"n": 2}, np.array([0.7, 1.4], F))
+    exactly(a, 6)
+    exactly(b, [-2, -4])
+    (a,), (b,) = run("counted", {"n": 2}, np.array([0.7, 1 / 3], F))
+    assert a.unsure.all()
+    assert b.unsure.tolist() == [False, True]
 
 
 def test_halves_are_rounded_where_they_are_kept(run: Run) -> None:
@@ -330,6 +383,10 @@ def test_rows_of_a_slab_have_at_most_its_points(
     monkeypatch.setattr(module, "_spread", spread)
     run("blocks", {"m": 5, "n": 3}, np.zeros((5, 3), F))
     assert shapes == [(2,), (2,), (1,), (2, 3), (2, 3), (1, 3)]
+    shapes.clear()
+    monkeypatch.setattr(module, "_SLAB", 2)  # less than a row: one at a time
+    run("blocks", {"m": 2, "n": 3}, np.zeros((2, 3), F))
+    assert shapes == [(1,), (1,), (1, 3), (1, 3)]
 
 
 @pytest.mark.parametrize("slab", [1, 7, 1 << 19])

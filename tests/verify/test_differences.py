@@ -180,7 +180,9 @@ def test_a_call_that_raises_is_a_fault(
 def test_an_error_is_a_share_of_its_tolerance() -> None:
     """The tolerance is 0 where all values are, as of a convolution without taps."""
     assert InnerProducts("x", 1.0, 1.5, 2.0).share == 0.25
-    assert InnerProducts("x", 0.0, 0.0, 0.0).share == 0
+    nothing_ = InnerProducts("x", 0.0, 0.0, 0.0)
+    assert nothing_.share == 0
+    assert nothing_.is_held
 
 
 def test_scalars_without_a_default_are_drawn_in_order() -> None:
@@ -219,6 +221,42 @@ def test_numbers_are_positive_by_even_seeds() -> None:
         assert np.abs(numbers).min() >= 0.2
         assert np.abs(numbers).max() <= 1.8
         assert (numbers < 0).any() == (seed % 2 == 1)
+
+
+@pytest.mark.parametrize(
+    ("length", "value", "held"),
+    [
+        (1, "2.0 * x[i]", [True]),
+        (2, "log(-x[i] * x[i])", []),
+    ],
+)
+def test_axes_of_one_element_are_compared_and_what_is_nan_is_not(
+    length: int, value: str, held: list[bool]
+) -> None:
+    """Where the function is NaN, it has no slope to miss."""
+    text = f"""
+        kernel f(x: f32[n]) -> y: f32[n] {{ require n == {length}; y[i] = {value}; }}
+        kernel g = gradient of f by x;
+    """
+    with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
+        (subject,) = (x for x in found["a.kern"] if x.forward)
+        sizes, several = products(subject, 0)
+    assert sizes == (("n", length),)
+    assert [each.is_held for each in several] == held
+
+
+def test_subscripts_are_those_of_the_longest_axis() -> None:
+    text = """
+        kernel f(x: f32[n], at: u32[m]) -> y: f32[m] { y[i] = x[at[i]]; }
+        kernel g = gradient of f by x;
+    """
+    with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
+        (subject,) = (x for x in found["a.kern"] if x.forward)
+        calls = [GIVEN(subject, seed) for seed in range(12)]
+    longest = [max(length for _, length in each.sizes) for each in calls]
+    pairs = zip((each.arrays[1] for each in calls), longest, strict=True)
+    ends = [(int(at.min()), int(at.max()) - most) for at, most in pairs]
+    assert (min(low for low, _ in ends), max(high for _, high in ends)) == (0, -1)
 
 
 def test_kernels_of_empty_axes_alone_are_not_called() -> None:

@@ -273,6 +273,14 @@ def test_functions_that_are_no_arithmetic() -> None:
     assert (float(found.value), float(found.error)) == (1.75, 0)
 
 
+def test_some_functions_have_no_plain_value() -> None:
+    """They are no single step that could overflow."""
+    numbers = [np.array(3e38)] * 3
+    assert plain_value("fma", numbers) is None
+    assert plain_value("select", numbers) is None
+    assert plain_value("is_nan", numbers[:1]) is None
+
+
 @pytest.mark.parametrize(
     ("name", "answers"),
     [

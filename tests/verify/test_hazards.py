@@ -16,6 +16,7 @@ from kerngen.verify.hazard_scan import hazards_of
 from kerngen.verify.hazards import HazardCollector
 from kerngen.verify.meaning.number import known, settle, subtract, unknown
 from kerngen.verify.subjects import subjects
+from tests.compile import library_of
 
 FILE = Path(__file__).with_name("hazards.kern")
 
@@ -37,6 +38,38 @@ FOUND = {
     ),
 }
 """What is told of each kernel; the others are sound."""
+
+
+def hazards_in(text: str) -> list[list[str]]:
+    """What is told of each kernel of a text."""
+    with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
+        return [
+            [each.text for each in hazards_of(Fitting(x, reference_way(x)))]
+            for x in found["a.kern"]
+        ]
+
+
+def test_a_kernel_that_takes_no_small_call_has_no_hazards() -> None:
+    """One that takes it has those of its scalars, too."""
+    text = """
+        kernel never(x: f32[n]) -> y: f32[n] {
+            require n > 1000000000;
+            y[i] = x[i] / 0.0;
+        }
+        kernel plain(x: f32[n], k: i32) -> y: f32[n] {
+            y[i] = x[i] / f32(k - k);
+        }
+    """
+    never, (plain,) = hazards_in(text)
+    assert never == []
+    assert plain.endswith(" / 0")
+
+
+def test_terms_of_several_axes_are_counted() -> None:
+    ((found,),) = hazards_in(
+        "kernel f(x: f32[m, n]) -> y: f32[] { y = prod[i, j] 1e9 * x[i, j]; }"
+    )
+    assert found.startswith("the product of 16 terms up to ")
 
 
 def test_what_leads_beyond_the_numbers_is_told() -> None:
@@ -78,6 +111,10 @@ def test_a_hazard_is_that_of_the_statement_in_which_it_was_seen() -> None:
     (found,) = collector.found.values()
     assert (found.statement, found.kind) == (second, "overflow")
     assert found.text == "1e+20 * 1e+20 is not finite in f32"
+    assert found.line == 0  # a statement of no text
+    collector.operator("*", known([-1e20]), known([1e20]), lost)
+    collector.statement(second, lost)
+    assert [*collector.found.values()] == [found], "the first of those alike"
 
 
 def test_a_branch_that_is_not_taken_may_lose_digits() -> None:

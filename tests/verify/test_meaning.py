@@ -174,6 +174,22 @@ def test_casts_of_arguments_that_are_not_finite_are_known() -> None:
     assert convert(overflown, Scalar.F32, Scalar.I32).unsure.all()
 
 
+def test_a_factor_of_0_leaves_nothing_to_overflow() -> None:
+    """What is taken out is 0, and so is what stays."""
+    text = """
+        kernel f(x: f32[n], u: f32[n]) -> y: f32[n] { y[i] = x[i] * u[i] + x[i] * 2.0; }
+    """
+    kernel = checked(text).kernels[0]
+    with compiled(text) as (made,):
+        call = CallState(Subject(kernel, {}, made), {"n": 2})
+    with np.errstate(all="ignore"):
+        call.bind([np.array([0, 3], np.float32), np.array([5, 7], np.float32)], ())
+        call.execute(kernel.body[0])
+    found = call.contents["y"]
+    assert isinstance(found, BoundedArray)
+    assert (found.value.tolist(), found.error.tolist()) == ([0, 27], [0, 0])
+
+
 @pytest.mark.parametrize(
     "value",
     [

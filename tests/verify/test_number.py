@@ -273,6 +273,31 @@ def test_products(case: str) -> None:
     np.testing.assert_allclose(found.size[known], np.asarray(size)[known], rtol=1e-6)
 
 
+def test_of_very_many_terms_a_bound_is_known() -> None:
+    """Of 5 million terms, where n u is above 1/2; of 8 million the formula divides by 0."""
+    terms = n(1 + 2.0**-20).map(lambda part: np.broadcast_to(part, 5 << 20))
+    found = number.total(terms, number.Join())
+    assert found.value * 0.6 <= found.error <= found.value * 1.001
+    factors = n(1 + 2.0**-30).map(lambda part: np.broadcast_to(part, 5 << 20))
+    found = number.product(factors, number.Join())
+    assert 0.6 <= found.error <= 1.01 * found.value
+
+
+def test_the_highest_number_is_known() -> None:
+    """It is no overflow: the greatest of terms is not rounded."""
+    holds(number.highest(n([[TOP], [1.0]]), number.Join()), [TOP], [0], [TOP])
+    holds(number.lowest(n([[-TOP], [1.0]]), number.Join()), [-TOP], [0], [TOP])
+
+
+def test_sums_are_as_large_as_their_terms() -> None:
+    """So are the sizes of a product whose order matters, and of what is finite."""
+    found = number.total(n([0.1, 0.1, -0.1]), number.Join())
+    assert found.size == pytest.approx(0.3)
+    exact = number.product(n([3, -2, 0]), number.Join())
+    assert (float(exact.value), float(exact.size)) == (0, 0)
+    assert number.finite(n([1.0], 0.5, [7.0])).size == 7
+
+
 def test_a_product_of_many_factors_may_be_rounded_up_each_time() -> None:
     """By an ulp of each partial product: 2^21 factors grow by e^(1 / 4), and no more than 1 / 3."""
     count = 2**21

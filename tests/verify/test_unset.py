@@ -70,3 +70,32 @@ fn main(
 
 def test_a_shader_without_such_memory_is_as_before() -> None:
     assert with_unset_memory("fn main() {}", WORD) == "fn main() {}"
+
+
+def test_lanes_share_the_work_and_wait_for_each_other() -> None:
+    """As in the module's own example; what is no array is filled by the first lane."""
+    head = """
+var<workgroup> part: array<f32, 256>;
+var<workgroup> top: vec2u;
+@compute @workgroup_size(64)
+fn main(
+    @builtin(local_invocation_index) lane_: u32,
+    @builtin(workgroup_id) group: vec3u,
+) {
+"""
+    body = "part[lane_] = 1.0;\n}\n"
+    assert (
+        with_unset_memory(head + body, WORD)
+        == head
+        + (
+            f"var unset_word = {WORD}u;\n"
+            "for (var p = lane_; p < 256; p += 64) {\n"
+            "part[p] = f32(bitcast<f32>(unset_word));\n"
+            "}\n"
+            "if (lane_ == 0u) {\n"
+            "top = vec2u(bitcast<u32>(unset_word));\n"
+            "}\n"
+            "workgroupBarrier();\n"
+        )
+        + body
+    )
