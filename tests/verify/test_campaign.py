@@ -308,3 +308,15 @@ def test_gradients_are_known_beside_all_that_their_file_uses() -> None:
             x.kernel.name: x.forward and x.forward.kernel.name for x in found["c.kern"]
         }
     assert of == {"one_gradient": "one", "two_gradient": "two"}
+
+
+def test_a_gradient_is_of_the_kernel_in_its_own_file() -> None:
+    """Another file may have one of the same name."""
+    texts = {
+        f"{name}.kern": SCALE.replace("0.3", factor)
+        + "\nkernel scale_gradient = gradient of scale by x;"
+        for name, factor in (("a", "0.3"), ("b", "0.5"))
+    }
+    with subjects(library_of(texts), [*texts]) as found:
+        for scale, gradient in found.values():
+            assert gradient.forward is scale

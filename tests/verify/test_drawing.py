@@ -33,7 +33,9 @@ from kerngen.verify.campaign import given_of, reference_way
 from kerngen.verify.effort import Effort
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import FLOATS, blank_array, cloned, fill, integers
+from kerngen.verify.subjects import subjects
 from kerngen.verify.ways import Way, ways
+from tests.compile import library_of
 from tests.verify.patches import nothing
 
 COUNT = 4000
@@ -324,7 +326,10 @@ def test_calls_are_drawn_that_a_kernel_takes(known: dict[str, Subject]) -> None:
     assert all(-(2**31) <= each < 2**31 for each in signed)
 
 
-def test_a_way_without_lengths_has_no_calls(known: dict[str, Subject]) -> None:
+def test_a_way_without_lengths_has_no_calls(
+    known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lengths_module, "_TRIES", 4)
     never = replace(reference_way(known["blocks"]), variant=Case("", (), when=NEVER))
     with pytest.raises(Unsatisfiable):
         Effort(3, 0).hold("blocks", Fitting(known["blocks"], never), nothing)
@@ -498,3 +503,54 @@ def test_the_ways_of_a_kernel_have_all_its_dispatches(
         kernel = subject.runtime
         forced = {d for way in ways(kernel) for d in dispatches_in(way.variant.body)}
         assert forced == {*dispatches_in(kernel.body)}
+
+
+def test_a_way_takes_more_lengths_than_those_where_it_is_fast(
+    known: dict[str, Subject],
+) -> None:
+    """But no empty axis where its strategy takes none."""
+    m, n = Symbol("m"), Symbol("n")
+    filled = compare(">", n, 0)
+    for when in (filled, all_of(compare(">", m, 64), filled)):
+        way = replace(reference_way(known["blocks"]), strategy=Case("gemm", (), when))
+        assert way.takes({"m": 1, "n": 1})
+        assert not way.takes({"m": 100, "n": 0})
+    fast = replace(way, strategy=Case("gemm", (), compare(">", n, 1)))
+    assert fast.takes({"m": 1, "n": 0})
+
+
+def calls_drawn(subject: Subject) -> list[Drawn]:
+    found: list[Drawn] = []
+    Effort(15, 1).hold(subject.kernel.name, fitting(subject), found.append)
+    return found
+
+
+def test_scalars_that_decide_lengths_are_drawn_once(known: dict[str, Subject]) -> None:
+    """Places of integers are below some length of their call."""
+    found = calls_drawn(known["lagged"])
+    for each in found:
+        sizes = dict(each.sizes)
+        assert each.scalars == (sizes["lag"],)
+        assert {*each.bounds} <= {*sizes.values()}
+    assert len({each.bounds for each in found}) > 2
+
+
+def test_calls_without_lengths_are_drawn() -> None:
+    text = "kernel f(x: f32[3], k: u32) -> y: f32[3] { y[i] = x[i] * f32(k); }"
+    with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
+        (subject,) = found["a.kern"]
+        drawn_calls = calls_drawn(subject)
+        assert {(each.sizes, each.bounds) for each in drawn_calls} == {((), (1,))}
+
+
+def test_nothing_is_gathered_from_an_empty_axis(known: dict[str, Subject]) -> None:
+    """The kernel refuses such a call, unless it gathers nothing."""
+    given = fitting(known["gathered"])
+    assert given.lengths((("m", 1), ("n", 0))) is None
+    assert given.lengths((("m", 0), ("n", 0))) is not None
+
+
+def test_what_a_kernel_requires_is_required_of_calls(known: dict[str, Subject]) -> None:
+    given = fitting(known["lagged"])
+    assert given.lengths((("lag", 3), ("n", 3))) is None
+    assert given.lengths((("lag", 2), ("n", 3))) is not None

@@ -8,16 +8,20 @@ import pickle
 import re
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis.configuration import storage_directory
 from rich.console import Console
 
 import kerngen.runtime as gpu
 from kerngen.cli import main
 from kerngen.verify import merged, verify
 from kerngen.verify.farm import VerifyOptions
+from kerngen.verify.notes import notes_elsewhere
 from kerngen.verify.report import print_data
 
 TEXT = "kernel scale(x: f32[n]) -> y: f32[n] { y[i] = 0.3 * x[i]; }"
@@ -105,6 +109,30 @@ def test_reports_are_merged_by_seed() -> None:
     assert merged([later, reports[0]])["results"][0]["why"] == "said"
     with pytest.raises(gpu.ArgumentError, match="no reports"):
         merged([])
+
+
+def test_reports_of_two_adapters_are_counted_apart() -> None:
+    """Of one seed, too; a hazard that several have is told once."""
+    one, other, next_ = (a_report(n, "held", 2 + n, 0.5) for n in (1, 1, 2))
+    other["adapter"] = "b"
+    whole = merged([next_, other, one])
+    assert (whole["adapter"], whole["seed"], whole["seeds"]) == ("a, b", 1, [1, 2])
+    (row,) = whole["results"]
+    assert row["calls"] == 3 + 3 + 4
+    assert [each["line"] for each in row["hazards"]] == [1, 2]
+
+
+def test_notes_of_hypothesis_are_kept_elsewhere_for_a_while() -> None:
+    def folder() -> Path:
+        return Path(str(storage_directory("examples").path))
+
+    before = folder()
+    with notes_elsewhere():
+        inside = folder()
+        inside.mkdir()
+    assert before == folder() != inside
+    assert Path(gettempdir()) in inside.parents
+    assert not inside.exists()
 
 
 @pytest.mark.nightly

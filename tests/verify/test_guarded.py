@@ -7,8 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import kerngen.runtime as gpu
 from kerngen.runtime.device.gpu import COPY_DST, COPY_SRC, STORAGE
-from kerngen.verify.guarded import BEFORE, BEHIND, Guarded, GuardFill, Leased, guarded
+from kerngen.verify.guarded import (
+    BEFORE,
+    BEHIND,
+    Guarded,
+    GuardFill,
+    Leased,
+    guarded,
+)
 
 USAGE = STORAGE | COPY_DST | COPY_SRC
 FILL = GuardFill("each byte another", 0x01020304, step=0x10101010)
@@ -87,3 +95,54 @@ def test_the_rest_of_a_word_may_be_zeros_of_narrow_integers(held: Guarded) -> No
     assert leased.fault(found, by_words=True).startswith("something wrote at byte 5 ")
     found[BEFORE - 1] = 0
     assert leased.fault(found, by_words=True).startswith("something wrote at byte -1 ")
+
+
+# Blocks of a pattern, and the device
+
+
+def leased_of(held: Guarded) -> list[tuple[int, int]]:
+    return [(each.nbytes, each.buffer.word) for each in held.leased]
+
+
+def test_a_block_has_buffers_of_its_own(held: Guarded) -> None:
+    """Each is full of the block's pattern; none is recorded before it or behind it."""
+    for pattern in (FILL, GuardFill("another", 0x01010101), FILL):
+        with held.under(pattern):
+            x = held.ctx.tensor(np.ones(5, np.float32))
+        assert leased_of(held) == [(20, pattern.word)]
+        assert held.fault() == ""
+        assert x.numpy().tolist() == [1] * 5
+    held.ctx.tensor(np.ones(5, np.float32))
+    assert leased_of(held) == [(20, FILL.word)]
+    with held.under(FILL):
+        pass
+    assert leased_of(held) == []
+    assert held.fault() == ""
+
+
+def test_a_zone_that_changed_is_told(held: Guarded) -> None:
+    with held.under(FILL):
+        held.ctx.tensor(np.ones(5, np.float32))
+    held.check("a call")
+    (leased,) = held.leased
+    held.device.queue.write_buffer(leased.buffer.whole, 0, bytes(4))
+    text = r"^a call: something wrote at byte -4096 of a buffer of 20$"
+    with pytest.raises(AssertionError, match=text):
+        held.check("a call")
+
+
+def test_a_device_lasts_until_it_is_lost_or_the_block_ends() -> None:
+    x = np.ones(5, np.float32)
+    with guarded() as own:
+        first = own.ctx
+        own.renew()
+        assert own.ctx is first
+        own.lost = True
+        own.renew()
+        assert own.ctx is not first
+        assert not own.lost
+        assert {*own.device.features} == {*first.device.features}
+        last = own.ctx
+        assert last.tensor(x).numpy().tolist() == [1] * 5
+    with pytest.raises(gpu.DeviceLost):
+        last.tensor(x).numpy()

@@ -17,10 +17,12 @@ from hypothesis.errors import UnsatisfiedAssumption
 import kerngen.runtime as gpu
 from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.calls.ranges import shape_of
 from kerngen.verify import campaign, large
 from kerngen.verify import trial as trials
-from kerngen.verify.calls.draw import Drawn
+from kerngen.verify.calls.canned_calls import call_at, overlaps
+from kerngen.verify.calls.draw import ARRANGEMENTS, Drawn
 from kerngen.verify.calls.sizes import Fitting, Sizes, meeting
 from kerngen.verify.campaign import given_of, reference_way
 from kerngen.verify.effort import Effort, StopError
@@ -30,7 +32,14 @@ from kerngen.verify.large import MOST_GROUPS, expected_seconds, large_sizes
 from kerngen.verify.meaning.number import known as known_number
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.subjects import subjects
-from kerngen.verify.trial import Given, Trial, device_tensors, refer, writes_words
+from kerngen.verify.trial import (
+    Given,
+    Trial,
+    device_tensors,
+    launch,
+    refer,
+    writes_words,
+)
 from kerngen.verify.ways import ways
 from tests.compile import library_of, loaded
 from tests.verify.patches import always
@@ -469,3 +478,63 @@ def test_sizes_meet_comparisons_of_either_side(
     if condition.startswith("n + 3"):
         given["m"] = 20
     assert meeting(loaded(text)._K, given) == met
+
+
+# Layouts in memory
+
+
+@pytest.mark.parametrize("name", ["alike", "matrices", "called"])
+def test_tensors_in_one_buffer_keep_their_contents(
+    ctx: gpu.Context, known: dict[str, Subject], name: str
+) -> None:
+    fitting = trial_of(known[name]).fitting
+    plain = call_at(fitting, (("n", 70),))
+    arrays = tuple(array + n for n, array in enumerate(plain.arrays))
+    given = replace(plain, arrays=arrays, arrangement="together")
+    made = device_tensors(ctx, fitting, given)
+    assert all(map(np.array_equal, [each.numpy() for each in made], arrays))
+
+
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_results_are_the_same_in_each_layout(
+    ctx: gpu.Context,
+    known: dict[str, Subject],
+    monkeypatch: pytest.MonkeyPatch,
+    arrangement: str,
+) -> None:
+    """Outputs are made by the call, unless it is their layout to be given."""
+    passed: list[Any] = []
+    call = Kernel.launch
+
+    def noted(self: Kernel, ctx: Any, tensors: Any, scalars: Any, out: Any) -> Any:
+        passed.extend(out)
+        return call(self, ctx, tensors, scalars, out)
+
+    monkeypatch.setattr(Kernel, "launch", noted)
+    way, *_ = ways(known["ordered"].runtime)
+    fitting = Fitting(known["ordered"], way)
+    given = replace(call_at(fitting, (("n", 8),)), arrangement=arrangement)
+    results = launch(ctx, fitting, way, given)
+    expected = refer(fitting.kernel, given)
+    assert len(results) == len(expected) == 4
+    assert all(map(np.array_equal, results, expected))
+    assert [each is not None for each in passed] == [arrangement == "given"] * 2
+
+
+def test_one_tensor_for_two_of_which_one_is_written_is_refused(
+    ctx: gpu.Context, known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two inputs, or an input and an output."""
+    way, *_ = ways(known["ordered"].runtime)
+    fitting = Fitting(known["ordered"], way)
+    tried = [*overlaps(fitting)]
+    assert [launch(ctx, fitting, way, given) for given in tried] == [[]] * 9
+    monkeypatch.setattr("kerngen.runtime.calls.launch.check_overlap", nothing)
+    names = [tensor.name for tensor in fitting.kernel.tensors]
+    for given in tried:
+        assert given.overlapping is not None
+        first, second = (names[n] for n in given.overlapping)
+        text = f"^'{first}' and '{second}' are one tensor, and "
+        with pytest.raises(WrongError, match=text) as raised:
+            launch(ctx, fitting, way, given)
+        assert raised.value.fault.kind == "overlap"

@@ -29,7 +29,7 @@ from kerngen.compiler import CompiledModule, Compiler
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
 from kerngen.runtime.calls import launch
-from kerngen.verify import campaign, repeat, snippet, trial
+from kerngen.verify import campaign, trial
 from kerngen.verify.calls.canned_calls import PERIOD
 from kerngen.verify.campaign import Campaign
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
@@ -40,7 +40,7 @@ from kerngen.verify.report import table_of
 from kerngen.verify.result import OVERLAPS, REFERENCE, WayResult
 from kerngen.verify.snippet import array_text
 from kerngen.verify.trial import Given, Trial
-from tests.compile import built, checked
+from tests.compile import checked
 from tests.docs.blocks import blocks_of
 from tests.numeric.guarded_ways import FAULTS, FAULTY, Fault
 from tests.planting import file_of, planted
@@ -405,23 +405,6 @@ def test_a_call_is_repeated_among_the_files_of_its_command(tmp_path: Path) -> No
         kernel(str(file), "few_nn", "gone", sources=str(tmp_path)),
     ):
         pass
-
-
-def test_a_struct_of_a_repeated_call_is_its_bytes_or_itself() -> None:
-    text = """
-        struct Line { slope: f32, offset: f32 }
-        kernel line(x: f32[n], l: Line, more: f32) -> y: f32[n] {
-            y[i] = l.slope * x[i] + l.offset + more;
-        }
-    """
-    with built(text) as (found,):
-        element: Any = found.scalars[0].element
-        line = element(2.0, 3.0)
-        x = np.ones(4, np.float32)
-        assert eval(vars(snippet)["_scalar"](line)) == line.pack()
-        for given in (line, line.pack()):
-            scalars = vars(repeat)["_given"](found, (x, given, 0.5), "apart").scalars
-            assert scalars == (line, 0.5)
 
 
 @pytest.mark.usefixtures("no_large")
