@@ -550,7 +550,12 @@ def test_nothing_is_gathered_from_an_empty_axis(known: dict[str, Subject]) -> No
     assert given.lengths((("m", 0), ("n", 0))) is not None
 
 
-def test_what_a_kernel_requires_is_required_of_calls(known: dict[str, Subject]) -> None:
-    given = fitting(known["lagged"])
-    assert given.lengths((("lag", 3), ("n", 3))) is None
-    assert given.lengths((("lag", 2), ("n", 3))) is not None
+def test_no_call_writes_beyond_an_axis(known: dict[str, Subject]) -> None:
+    """Rows of `put` begin at a scalar."""
+    given = fitting(known["put"])
+
+    def is_taken(row: int) -> bool:
+        sizes = {"a": 5, "b": 2, "n": 3, "row": row}
+        return given.lengths(tuple(sizes.items())) is not None
+
+    assert [is_taken(row) for row in (-1, 0, 2, 3)] == [False, True, True, False]
