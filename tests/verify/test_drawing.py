@@ -28,7 +28,7 @@ from kerngen.verify.calls import draw
 from kerngen.verify.calls import sizes as lengths_module
 from kerngen.verify.calls.canned_calls import PERIOD, call_at, canned_call, overlaps
 from kerngen.verify.calls.draw import ARRANGEMENTS, Drawn, inputs_of, twins
-from kerngen.verify.calls.sizes import Fitting
+from kerngen.verify.calls.sizes import Fitting, meeting
 from kerngen.verify.campaign import given_of, reference_way
 from kerngen.verify.effort import Effort
 from kerngen.verify.meaning.programs import Subject
@@ -231,6 +231,20 @@ def test_a_way_takes_its_own_lengths_alone(known: dict[str, Subject]) -> None:
     assert mended == {"m": 4, "n": 200}
     never = replace(way, variant=Case("", (), when=NEVER))
     assert Fitting(subject, never).near((("m", 3), ("n", 5))) is None
+
+
+def test_lengths_are_changed_as_a_variant_wants_them(known: dict[str, Subject]) -> None:
+    """What it asks of lengths that follow from others is left to them."""
+    lag, n = Symbol("lag"), Symbol("n")
+    wanted = all_of(compare("==", lag, 77), compare("==", n, 211))
+    way = replace(reference_way(known["lagged"]), variant=Case("", (), when=wanted))
+    found = Fitting(known["lagged"], way).near((("n", 5), ("lag", 0)))
+    assert dict(found or ()) == {"n": 211, "lag": 77}
+    never = replace(way, variant=Case("", (), when=all_of(wanted, compare("<", n, 9))))
+    assert Fitting(known["lagged"], never).near((("n", 5), ("lag", 0))) is None
+    kernel = known["lagged"].runtime
+    others = all_of(wanted, compare("==", Symbol("derived"), 3))
+    assert meeting(kernel, {"n": 5, "lag": 0}, others) == {"n": 211, "lag": 77}
 
 
 def test_candidates_are_ever_less_like_what_was_drawn(

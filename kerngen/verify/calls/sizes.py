@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from math import prod
 from typing import Any, Final, TypeAlias, final
 
@@ -117,13 +118,17 @@ class Fitting:
     def near(self, sizes: Sizes) -> Sizes | None:
         """Return the most similar sizes that suit, or None."""
         if sizes not in self._mended:
-            self._mended[sizes] = next(filter(self.suits, self.candidates(sizes)), None)
+            wanted = self.way.variant.when
+            tried = chain(self.candidates(sizes), self.candidates(sizes, wanted))
+            self._mended[sizes] = next(filter(self.suits, tried), None)
         return self._mended[sizes]
 
-    def candidates(self, sizes: Sizes) -> Iterator[Sizes]:
-        """Yield sizes that meet the requirements, the most similar first."""
+    def candidates(
+        self, sizes: Sizes, wanted: host.Guard = host.ALWAYS
+    ) -> Iterator[Sizes]:
+        """Yield sizes that meet the requirements and `wanted`, the most similar first."""
         return (
-            tuple(meeting(self.kernel, dict(each)).items())
+            tuple(meeting(self.kernel, dict(each), wanted).items())
             for each in self._near(sizes)
         )
 
@@ -152,7 +157,9 @@ class Fitting:
         return int(rng.choice(_LADDER) * (1 if turn % 2 else rng.integers(1, 9)))
 
 
-# Lengths that meet the `require`s of a kernel.
+# Lengths that meet the `require`s of a kernel, and what a variant asks for: that of
+# convolutions without windows wants `stride == 1 and pad == 0 and r == 1 and s == 1`, which
+# drawn numbers seldom are.
 #
 # Each condition that does not hold is met in the simplest way:
 #
@@ -170,14 +177,31 @@ _ABOVE: Final = {"<": -1, "<=": 0, "==": 0, ">": 1, ">=": 0}
 """The offset to the right side at which a comparison holds: `s < t` does for `s = t - 1`."""
 
 
-def meeting(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return sizes close to these that meet the requirements, as far as possible."""
+def meeting(
+    kernel: Kernel, sizes: Mapping[str, int], wanted: host.Guard = host.ALWAYS
+) -> dict[str, int]:
+    """Return sizes close to these that meet the requirements, as far as possible.
+
+    So they do the parts of `wanted` that depend on sizes alone.
+    """
     values = dict(sizes)
+    required = () if kernel.computed else (x.condition for x in kernel.requires)
+    own = (x for x in _parts(wanted) if values.keys() >= {*host.symbols(x)})
+    conditions = (*required, *own)
     for _ in range(_ROUNDS):
-        for each in kernel.requires:
-            if not kernel.computed and not host.holds(each.condition, values):
-                _meet(each.condition, values)
+        for each in conditions:
+            if not host.holds(each, values):
+                _meet(each, values)
     return {n: max(v, 0) if n in kernel.dims else v for n, v in values.items()}
+
+
+def _parts(guard: host.Guard) -> Iterator[host.Guard]:
+    """Yield the conditions that a guard joins by `and`."""
+    if isinstance(guard, host.All):
+        for each in guard.guards:
+            yield from _parts(each)
+    else:
+        yield guard
 
 
 def _meet(guard: host.Guard, values: dict[str, int]) -> None:
