@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 
 def nothing(*_: object) -> None:
@@ -16,3 +17,12 @@ def always(result: object) -> Callable[..., object]:
         return result
 
     return returned
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    """What raises this, whatever it is given."""
+
+    def raised(*_: object) -> None:
+        raise error
+
+    return raised

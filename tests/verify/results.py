@@ -9,9 +9,7 @@ import numpy as np
 
 from kerngen.verify.fault import Tally
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.result import (
-    WayResult,
-)
+from kerngen.verify.result import WayResult
 from kerngen.verify.trial import Given
 
 

@@ -28,7 +28,7 @@ from kerngen.verify.subjects import subjects
 from kerngen.verify.trial import Given, Trial, refer
 from kerngen.verify.ways import ways
 from tests.compile import library_of
-from tests.verify.patches import always, nothing
+from tests.verify.patches import always, nothing, raising
 
 SCALE = "kernel scale(x: f32[n]) -> y: f32[n] { y[i] = 0.3 * x[i]; }"
 GRADIENT = f"{SCALE}\nkernel scale_gradient = gradient of scale by x;"
@@ -86,13 +86,6 @@ def test_what_kernels_mean_is_known(text: str) -> None:
 SIZES = (("n", 300),)
 X = np.arange(300, dtype=np.float32)
 PRIVATE: Any = vars(Campaign)
-
-
-def raising(error: BaseException) -> Callable[..., Any]:
-    def raised(*_: object) -> None:
-        raise error
-
-    return raised
 
 
 def blank_of(subject: Subject, number: int = 0) -> tuple[WayResult, Trial]:

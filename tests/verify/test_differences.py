@@ -23,7 +23,7 @@ from tests.budget import sampled
 from tests.compile import built, library_of
 from tests.gradient.cases import FILES_OF_DSL, STRUCTS, all_of_dsl, case_of
 from tests.project.tree import ROOT
-from tests.verify.patches import nothing
+from tests.verify.patches import nothing, raising
 
 OF_ANOTHER_FILE = """
 use "base.kern";
@@ -169,10 +169,7 @@ def test_a_wrong_gradient_by_a_member_is_found(
 def test_a_call_that_raises_is_a_fault(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def raising(*_: object) -> None:
-        raise ZeroDivisionError("no")
-
-    monkeypatch.setattr(campaign, "products", raising)
+    monkeypatch.setattr(campaign, "products", raising(ZeroDivisionError("no")))
     (row,) = rows_of("base.kern", "--kernel", "total_gradient")
     assert row["counterexample"]["kind"] == "raised"
 

@@ -42,7 +42,7 @@ from kerngen.verify.trial import (
 )
 from kerngen.verify.ways import ways
 from tests.compile import library_of, loaded
-from tests.verify.patches import always
+from tests.verify.patches import always, nothing, raising
 
 X, Y = np.array([1, 2, 3], np.float32), np.array([5, 7, 9], np.float32)
 CALL = Given((("n", 3),), (X, Y), ())
@@ -148,10 +148,6 @@ def test_bits_are_those_of_their_type() -> None:
         2**31,
     ]
     assert trials.bits(np.array(1.0, np.float16)).tolist() == 0x3C00
-
-
-def nothing(*_: object) -> None:
-    """Do nothing."""
 
 
 class Tensors:
@@ -287,13 +283,6 @@ def reject() -> None:
 
 
 DRAWN = Drawn((("n", 3),), (), (("whole", "few"),) * 2, (1, 1), 1, "apart", 0)
-
-
-def raising(error: BaseException) -> Any:
-    def run(_: Given) -> None:
-        raise error
-
-    return run
 
 
 def test_an_adapter_that_refuses_all_calls_is_left(

@@ -45,7 +45,7 @@ from tests.docs.blocks import blocks_of
 from tests.numeric.guarded_ways import FAULTS, FAULTY, Fault
 from tests.planting import file_of, planted
 from tests.project.tree import ROOT
-from tests.verify.patches import nothing
+from tests.verify.patches import nothing, raising
 
 Plant: TypeAlias = Callable[[Fault], None]
 
@@ -459,10 +459,7 @@ def test_what_calls_raise_is_told(
     status: int,
     said: str,
 ) -> None:
-    def raising(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(trial, "launch", raising)
+    monkeypatch.setattr(trial, "launch", raising(error))
     result = run(f"{source.name}:copy", "--schedule", "map", "--examples", "2")
     assert (result.exit_code, said in result.output) == (status, True)
 

@@ -186,25 +186,26 @@ def meeting(
     """
     values = dict(sizes)
     required = () if kernel.computed else (x.condition for x in kernel.requires)
-    own = (x for x in _parts(wanted) if values.keys() >= {*host.symbols(x)})
-    conditions = (*required, *own)
+    conditions = (*required, wanted)
     for _ in range(_ROUNDS):
         for each in conditions:
-            if not host.holds(each, values):
-                _meet(each, values)
+            _meet(each, values)
     return {n: max(v, 0) if n in kernel.dims else v for n, v in values.items()}
 
 
-def _parts(guard: host.Guard) -> Iterator[host.Guard]:
-    """Yield the conditions that a guard joins by `and`."""
+def _meet(guard: host.Guard, values: dict[str, int]) -> None:
+    """Change a length for each part of a condition that does not hold.
+
+    A part that reads lengths which follow from others is left alone.
+    """
     if isinstance(guard, host.All):
         for each in guard.guards:
-            yield from _parts(each)
-    else:
-        yield guard
+            _meet(each, values)
+    elif values.keys() >= {*host.symbols(guard)} and not host.holds(guard, values):
+        _change(guard, values)
 
 
-def _meet(guard: host.Guard, values: dict[str, int]) -> None:
+def _change(guard: host.Guard, values: dict[str, int]) -> None:
     """Change one length so that a condition holds; one of another form is left alone."""
     match guard:
         case host.Compare(
@@ -217,9 +218,6 @@ def _meet(guard: host.Guard, values: dict[str, int]) -> None:
             values[name] = host.evaluate(right, values) + _ABOVE[op]
         case host.Compare(op, left, host.Symbol(name)) if op in _FLIPPED:
             values[name] = host.evaluate(left, values) + _ABOVE[_FLIPPED[op]]
-        case host.All(guards):
-            for each in guards:
-                _meet(each, values)
         case host.AnyOf((first, *_)):
             _meet(first, values)
         case _:
