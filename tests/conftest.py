@@ -185,7 +185,7 @@ def always_shared() -> Iterator[None]:
     """Let workgroups share tiles wherever that saves a turn: those of tests are small."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kerngen.schedule.gemm.shares.LEAST_WORK", 1)
-        patch.setattr("kerngen.schedule.gemm.shares.JOIN_COST", 0)
+        patch.setattr("kerngen.schedule.gemm.shares.JOIN_COST", (0, 0))
         patch.setattr("kerngen.schedule.gemm.shares.FAR_APART", 2**30)
-        patch.setattr("kerngen.schedule.gemm.shares.FIFTHS", (5, 5))
+        patch.setattr("kerngen.schedule.gemm.shares.LEAST_WAVE", 10)
         yield

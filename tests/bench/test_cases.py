@@ -11,10 +11,11 @@ import pytest
 
 from kerngen.bench.arguments import (
     Integers,
+    inputs,
     random_tensor,
     rotations,
     row_starts,
-    tensors,
+    sets,
 )
 from kerngen.bench.case import Unit
 from kerngen.bench.choose import UnknownKernelError, named, suite
@@ -26,6 +27,7 @@ from kerngen.bench.system_sizes import STEP, step_lengths
 from kerngen.runtime import Context, f16, f32, u32
 from kerngen.runtime.calls.choices import kernel_of
 from kerngen_kernels import statistics
+from kerngen_kernels.softmax import softmax
 
 MIB = 2**20
 
@@ -149,9 +151,17 @@ def test_inputs_are_rotated_out_of_the_caches() -> None:
     assert rotations(1024 * MIB, "gpu") == 1
 
 
+def test_calls_read_inputs_of_their_own_and_write_the_same_outputs(
+    ctx: Context,
+) -> None:
+    (x, made), (other, same), *_ = sets(ctx, kernel_of(softmax), {"m": 3, "n": 5})
+    assert made == same
+    assert x[0].numpy().tolist() != other[0].numpy().tolist()
+
+
 def test_keys_are_those_of_the_bins(ctx: Context) -> None:
     kernel = kernel_of(statistics.bincount)
-    keys, _ = tensors(ctx, kernel, {"n": 300, "bins": 7}, 1, Integers("bins"))
+    (keys,) = inputs(ctx, kernel, {"n": 300, "bins": 7}, 1, Integers("bins"))
     assert {*keys.numpy()} == {*range(7)}
 
 

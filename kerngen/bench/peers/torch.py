@@ -44,7 +44,7 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
     "gemv.gemv": ("nk k", lambda t, x: t.mv(x[0], x[1])),
     "gemv.gemv_t": ("nk n", lambda t, x: t.mv(x[0].T, x[1])),
     "half.gemv": ("nk k", lambda t, x: t.mv(x[0], x[1])),
-    "elementwise.add": ("n n n", lambda t, x: t.add(x[0], x[1], out=x[2])),
+    "elementwise.add": ("n n -> n", lambda t, x: t.add(x[0], x[1], out=x[2])),
     "reduction.sum": ("n", lambda t, x: t.sum(x[0])),
     "reduction.sum_squares": ("n", lambda t, x: t.linalg.vector_norm(x[0])),
     "scan.cumsum": ("n", lambda t, x: t.cumsum(x[0], 0)),
@@ -74,7 +74,8 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
 """The arguments by their dims, and the function of them: "mk kn" is `[m, k]`, `[k, n]`.
 
 Kernels in f16 are compared with PyTorch in f32. Results are new tensors from PyTorch's own
-pool, except that an addition writes to its third argument.
+pool, which gives it the same memory each time, except that an addition writes to its third
+argument: behind "->", which is the same for all sets of inputs.
 """
 
 
@@ -243,8 +244,14 @@ class Torch:
         if case.twin not in TWINS:
             return None
         axes, function = TWINS[case.twin]
+        read, _, written = axes.partition(" -> ")
+        outputs = [self._random(case.sizes, dims) for dims in written.split()]
         sets = self._sets(
-            case, lambda: [self._random(case.sizes, dims) for dims in axes.split()]
+            case,
+            lambda: [
+                *(self._random(case.sizes, dims) for dims in read.split()),
+                *outputs,
+            ],
         )
         torch = self._torch
         if self._compiled:

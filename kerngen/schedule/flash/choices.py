@@ -30,6 +30,7 @@ from kerngen.schedule.flash.chunks import (
 from kerngen.schedule.flash.key_bounds import KeyBounds, mask_of
 from kerngen.schedule.flash.strategy import flash_of, suits_flash
 from kerngen.schedule.flash.tiling import flash_tiling
+from kerngen.schedule.gemm.tiling import MULTIPROCESSORS
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Options, Task
 
@@ -38,13 +39,6 @@ WIDE: Final = 256
 """The most columns of values for which the tiles of 64 and of 128 columns are chosen.
 
 With more columns than a tile has, each tile of columns computes the scores again.
-"""
-
-MULTIPROCESSORS: Final = 132
-"""How many workgroups a device begins at once, one on each multiprocessor, as on an H200.
-
-WebGPU has no limit that names it.  A smaller device takes 1.3 times as long where tiles are
-smaller for no reason.
 """
 
 FLASH_SUM_TILES: Final[tuple[tuple[int, Options], ...]] = (
@@ -146,7 +140,8 @@ def flash_tiles(found: Attention) -> Iterator[tuple[Guard, Options]]:
     4 x 16 x 2048 x 64 as fast as PyTorch on an H200.  The others, on an H200:
 
     - Where there are fewer workgroups than multiprocessors, tiles of 32 rows: 2 x 8 x 256 x 64
-      takes 16 us with them, and 26 with 64 rows.  Under a mask rows have unlike numbers of keys,
+      takes 16 us with them, and 26 with 64 rows.  A smaller device takes 1.3 times as long where
+      tiles are smaller for no reason.  Under a mask rows have unlike numbers of keys,
       and what the last ones take is seen with twice as many workgroups: 1 x 12 x 1024 x 64
       takes 79 us and not 107, 1 x 16 x 1024 x 128 159 and not 217.
     - For up to 64 keys, tiles of 64: 32 x 8 x 50 x 64 takes 12.9 us and not 15.6.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kerngen.plan.size import ALWAYS, Size, all_of, any_of, compare, select
@@ -10,7 +10,7 @@ from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.gemm.shares import TermShares
 from kerngen.schedule.gemm.skinny import skinny_choices
-from kerngen.schedule.gemm.strategy import shares_terms
+from kerngen.schedule.gemm.strategy import shares_terms, whole_vectors
 from kerngen.schedule.gemm.tiling import (
     HIGH_OPTIONS,
     LARGE_OPTIONS,
@@ -26,36 +26,36 @@ from kerngen.schedule.gemm.tiling import (
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Options, Task
 
-PRODUCT_TILES: Final[tuple[tuple[Options, int], ...]] = (
-    (SMALL_OPTIONS, 7),
-    (MEDIUM_OPTIONS, 9),
-    (LARGE_OPTIONS, 13),
-    (LARGEST_OPTIONS, 16),
+PRODUCT_TILES: Final[tuple[tuple[Options, int, int], ...]] = (
+    (SMALL_OPTIONS, 28, 32),
+    (MEDIUM_OPTIONS, 37, 44),
+    (LARGE_OPTIONS, 53, 56),
+    (LARGEST_OPTIONS, 68, 68),
 )
 """The tiles of products, each with the time of a turn of all workgroups that run at once.
 
-A product has those for which that time is least, multiplied by `TermShares.duration`.  The
-times are relative: large tiles read less for each sum, and compute 268 thousand terms in a
-unit of time, where small ones compute 154; but they waste more where they don't fill a side
-of the result, or the device.  On an H200, of 131 products with sides of 32 to 50,000, aligned
-or not, the choice took 2 % more than the best of the four for each, at worst 19 %; tiles of
-128 x 64 for all take 15 % more, at worst 142 %.
+The first time is of factors that are read by vectors of four, the second of others.  A product
+has those tiles for which that time is least, multiplied by `TermShares.duration`.  The times are
+relative; 22 is a us on an H200.  Large tiles read less for each sum, and compute 1.7 times as
+many terms in a unit of time as small ones; but they waste more where they don't fill a side of the
+result, or the device.  There, of 195 products with sides of 64 to 4,096, aligned or not, of which
+no cache has the factors, the choice takes 1 % more than the best of the four for each, at worst 28 %;
+tiles of 128 x 64 for all take 15 % more, at worst 107 %.
 """
 
 WINDOW_TILES: Final[tuple[tuple[Options, int], ...]] = (
-    (LOWEST_OPTIONS, 28),
-    (LOW_OPTIONS, 36),
-    (SMALL_OPTIONS, 33),
+    (LOWEST_OPTIONS, 30),
+    (LOW_OPTIONS, 38),
+    (SMALL_OPTIONS, 42),
     (WINDOWED_OPTIONS, 45),
     (HIGH_OPTIONS, 59),
-    (LARGE_OPTIONS, 52),
+    (LARGE_OPTIONS, 55),
 )
 """The tiles of convolutions and their gradients, as `PRODUCT_TILES`; 20 is a us on an H200.
 
-The rows are kernels, or channels, and the columns the places of all images.  Of 41 products
-there, forward and backward, with 32 to 1,024 channels, 1 x 1 to 5 x 5, the choice took 5 % more
-than the best of ten tiles for each; tiles of 128 x 64 for all take 21 % more, at worst 78 %.
-Those of 8 and 16 rows were measured later, with 1 to 16 channels or kernels.
+The rows are kernels, or channels, and the columns the places of all images.  Of 89 products
+there, forward and backward, with 3 to 1,024 channels, 1 x 1 to 7 x 7, the choice takes 2 % more
+than the best of the six for each, at worst 71 %; tiles of 128 x 64 for all take 48 % more.
 """
 
 NARROW: Final = 64
@@ -107,7 +107,8 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     sides = sides_of(task)
     reason = "two factors, each read once per tile"
     if any(len(side) > 1 for side in sides):
-        yield from _fastest(task, reason, WINDOW_TILES)
+        windows = ((options, unit, unit) for options, unit in WINDOW_TILES)
+        yield from _fastest(task, reason, windows)
         return
     rows, columns = map(domain_size, sides)
     narrow = any_of(*(compare("<=", side, NARROW) for side in (rows, columns)))
@@ -148,20 +149,24 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
 
 
 def _fastest(
-    task: Task, reason: str, tiles: tuple[tuple[Options, int], ...]
+    task: Task, reason: str, tiles: Iterable[tuple[Options, int, int]]
 ) -> Iterator[ScheduleChoice]:
     """Yield schedules with these tiles, each with the guard that none after it takes less time."""
     least = f"{reason}; these tiles should take least time"
-    times = [_time(task, options, unit) for options, unit in tiles]
-    for number, (options, _) in enumerate(tiles):
+    times = [(options, _time(task, options, *units)) for options, *units in tiles]
+    for number, (options, time) in enumerate(times):
         later = times[number + 1 :]
-        guard = all_of(*(compare("<=", times[number], time) for time in later))
+        guard = all_of(*(compare("<=", time, other) for _, other in later))
         yield ScheduleChoice("gemm", least, guard, options)
 
 
-def _time(task: Task, options: Options, unit: int) -> Size:
-    """Return about the time that a product takes in tiles, of which `unit` is that of a turn."""
+def _time(task: Task, options: Options, vectors: int, single: int) -> Size:
+    """Return about the time that a product takes in tiles.
+
+    `vectors` is the time of a turn whose factors are read by vectors, `single` that of others.
+    """
     tiling = tiling_of(options)
     shares = TermShares.of(task, tiling)
     turns = select(shares_terms(task, tiling), shares.duration, shares.waves)
-    return turns * unit
+    by_vectors, _ = whole_vectors(task)
+    return turns * select(by_vectors, vectors, single)

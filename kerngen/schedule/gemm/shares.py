@@ -12,7 +12,7 @@ from kerngen.ir.nodes import Index
 from kerngen.plan import size as host
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.gemm.phases import Phases
-from kerngen.schedule.gemm.tiling import Tiling
+from kerngen.schedule.gemm.tiling import MULTIPROCESSORS, Tiling
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Task
 
@@ -47,8 +47,13 @@ On an H200, in us, where the rows of a tile count as 32, and as what they are:
 | 16 x 2048 by 2048 x 2048, `nt` | 16 x 128 x 16 | 16 | 23 |
 """
 
-FIFTHS: Final = (3, 4)
-"""How many fifths of a wave's time half of its workgroups take, of large and of small tiles."""
+LEAST_WAVE: Final = 7
+"""The tenths of the time of a turn that it takes at least, however few workgroups run.
+
+Few hide less of the time that reading memory takes: on an H200, 1024 x 1024 x 1024 in tiles of 64 x
+64, two on each multiprocessor and not four, takes 61 us where a cache has both factors, and 74 us
+where none has.
+"""
 
 FAR_APART: Final = 32
 """An even share takes 1/32 of its turns more: its workgroups read at places far apart.
@@ -58,12 +63,15 @@ Those with whole tiles read the same terms at the same time, which a cache then 
 odd sides 3.57 and 3.61, though a device has 3 % fewer turns then.
 """
 
-JOIN_COST: Final = 6
-"""What the second dispatch and its slots take, in turns."""
+JOIN_COST: Final = (4, 6)
+"""What the second dispatch and its slots take, in turns of large tiles and of others.
 
-BY_ARITHMETIC: Final = 64 * 64
-"""Tiles of so many results or more wait for arithmetic, smaller ones for workgroup memory: the
-tiles of products without a schedule have 8 x 8 sums per invocation then, or 8 x 16, and 4 x 4."""
+It is about the same time, but turns of large tiles are longer.  In the mean of 100 products on an
+H200 it is 3.2 turns of 128 x 64, 4.8 of 64 x 64 and 7.5 of 32 x 32.
+"""
+
+LARGE: Final = 64 * 64
+"""Tiles of more results are large."""
 
 
 @final
@@ -136,34 +144,32 @@ class TermShares:
 
     @property
     def waves(self) -> host.Size:
-        """How long a workgroup for each tile takes, in turns of all workgroups at once.
+        """How long a workgroup for each tile takes, in turns of `most` workgroups.
 
-        Half of the workgroups or fewer take 3/5 of that time, as each has more of its
-        multiprocessor; of small tiles they take 4/5 (`BY_ARITHMETIC`).  The last of several
-        waves takes as long as others: its workgroups begin where some have ended, two on a
-        multiprocessor and none on another.
+        A multiprocessor with five tiles takes 5/4 of the time of one with four, which is a turn
+        of theirs; one with two takes not half of it, but `LEAST_WAVE`.  On an H200, 2944 x
+        1856 x 416 in tiles of 64 x 64, up to 11 on each of 132, takes 114 us (72 turns), and
+        124 us if workgroups share the terms (75).
         """
-        fifths = host.select(
-            host.compare(">=", self.m * self.n, BY_ARITHMETIC), *FIFTHS
-        )
-        few = host.compare("<=", self.tiles * 2, self.most)
-        whole = self.turns * host.ceil_div(self.tiles, self.most)
-        return host.select(few, host.ceil_div(self.turns * fifths, 5), whole)
+        processors = host.minimum(self.most, MULTIPROCESSORS)
+        at_once = host.quotient(self.most, processors)
+        own = host.ceil_div(self.tiles, processors)
+        least = host.ceil_div(self.turns * LEAST_WAVE, 10)
+        return host.maximum(least, host.ceil_div(self.turns * own, at_once))
 
     @property
     def shared_time(self) -> host.Size:
         """How long even shares take, in turns, with the second dispatch."""
-        return self.shared_turns + JOIN_COST
+        large = host.compare(">", self.m * self.n, LARGE)
+        return self.shared_turns + host.select(large, *JOIN_COST)
 
     @property
     def share(self) -> host.Size:
         """The turns of a workgroup: an even share if that is faster, or all turns of a tile.
 
-        The last workgroup has what is left.  On an H200, of 148 products with sides of 32 to
-        50,000 in the tiles chosen for them, that took 2 % more than the better of both ways,
-        at worst 17 %.  In tiles of 64 x 64 x 16, of which 528 run at once, 1024 x 1024 x 1024 is
-        not shared: its 256 tiles take 39 turns, and 33 + 6 are no fewer.  It takes 61 us, and 64
-        shared.  1280 x 1280 x 1280 is shared, as 80 > 63 + 2 + 6.
+        The last workgroup has what is left.  In tiles of 128 x 64 x 16, of which 396 run at once,
+        1024 x 1024 x 1024 is shared: its 128 tiles take 45 turns, and shares 21 + 1 + 4.  On an
+        H200 it takes 73 us, and 61 shared.
         """
         faster = host.compare(">", self.waves, self.shared_time)
         return host.select(faster, self.even_share, self.turns)

@@ -73,7 +73,7 @@ def shares_terms(task: Task, tiling: Tiling) -> Guard:
         return ALWAYS
     found, row = product_of(task)
     own = {row, found.column}
-    return NEVER if own.isdisjoint(_axes(found, row)) else _whole_vectors(task)[0]
+    return NEVER if own.isdisjoint(_axes(found, row)) else whole_vectors(task)[0]
 
 
 def _is_default(tiling: Tiling) -> bool:
@@ -99,7 +99,7 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     - `edge`: single elements
     """
     tiling = tiling_of(options)
-    loading, storing = _whole_vectors(task)
+    loading, storing = whole_vectors(task)
     vectors = all_of(loading, storing)
     if vectors == NEVER and (points := pointwise(task)):
         yield from _pointwise(points, tiling)
@@ -122,7 +122,7 @@ _OF_POINTS: Final = {"aligned": "pointwise", "padded": "pointwise_padded"}
 
 def _pointwise(points: Pointwise, tiling: Tiling) -> Iterator[Variant]:
     """Yield the variants of a convolution without its windows, for whole vectors."""
-    vectors = all_of(points.when, *_whole_vectors(points.task))
+    vectors = all_of(points.when, *whole_vectors(points.task))
     for variant in _of_vectors(points.task, tiling, Access.ALIGNED, vectors):
         first, *others = variant.shaders
         summary = f"kernels of one element, {first.summary}"
@@ -199,7 +199,7 @@ def _axes(found: Contraction, row: Index) -> Iterator[Index | None]:
         yield memory_axis(factor, found.last, own)
 
 
-def _whole_vectors(task: Task) -> tuple[Guard, Guard]:
+def whole_vectors(task: Task) -> tuple[Guard, Guard]:
     """Return the conditions that every vector is whole: those loaded, and those stored.
 
     NEVER for convolutions.  Vectors end where the last of several indices does, after few

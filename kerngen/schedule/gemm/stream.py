@@ -101,7 +101,7 @@ class ProductTiles:
             let all_turns = tile_rows * tile_columns * turns;
             let least = min(4u, turns);
             let even_share = max((all_turns + 395u) / 396u, least);
-            let waves = select(..., (turns * 3u + 4u) / 5u, tile_rows * tile_columns * 2u <= 396u);
+            let waves = max((turns * 7u + 9u) / 10u, (turns * (...) + 2u) / 3u);
             let share = select(turns, even_share, ...);
         """
         of = self.shares

@@ -138,9 +138,14 @@ def tiling_of(options: Options) -> Tiling:
     return next((t for t in arranged if not any(t.faults())), tiling)
 
 
+MULTIPROCESSORS: Final = 132
+"""How many multiprocessors a device is taken to have: as many as an H100 or H200.
+
+WebGPU has no limit that names it.
+"""
+
 # The tiles of the default schedules; `choices.py` has the sizes for which each is chosen.
-# `stream` is a multiple of the 132 multiprocessors of an H100 or H200: 528 is four
-# workgroups on each.
+# `stream` is a multiple of `MULTIPROCESSORS`: 528 is four workgroups on each.
 
 SMALL_OPTIONS: Final[Options] = {
     "tile": (32, 32, 32),

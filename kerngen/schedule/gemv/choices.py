@@ -15,17 +15,18 @@ from kerngen.plan.size import (
     ALWAYS,
     NEVER,
     Guard,
+    add,
     all_of,
     any_of,
     ceil_div,
     compare,
     divides,
+    quotient,
     remainder,
     select,
 )
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import Contraction, memory_axis
-from kerngen.schedule.gemv.columnwise_block import LONG_PART
 from kerngen.schedule.gemv.shape import MatrixLayout
 from kerngen.schedule.gemv.strategy import layout_of
 from kerngen.schedule.lowering.values import LANES
@@ -71,7 +72,8 @@ FITTING: Final = 2**22
 class RowsAtOnce:
     """A schedule of `gemv`, for more than `above` results and up to `results`.
 
-    Each is a sum of up to `terms` terms, and all of them together of up to `products`.
+    Each is a sum of up to `terms` terms, and of one more for every `for_term` results; all of
+    them together of up to `products`.
     """
 
     options: Options
@@ -79,6 +81,7 @@ class RowsAtOnce:
     results: int
     terms: int
     products: int
+    for_term: int | None = None
 
 
 ROWS_BY_ROWS: Final[Mapping[int, Options]] = {
@@ -88,43 +91,43 @@ ROWS_BY_ROWS: Final[Mapping[int, Options]] = {
 AT_ONCE: Final[Mapping[MatrixLayout, tuple[RowsAtOnce, ...]]] = {
     "rows": (
         RowsAtOnce(ROWS_BY_ROWS[4], 0, 2**14, LONG, 3 << 24),
-        RowsAtOnce(ROWS_BY_ROWS[8], 2**14, 2**16, 2048, 2**26),
+        RowsAtOnce(ROWS_BY_ROWS[8], 2**14, 27 << 12, 2048, 2**26),
     ),
     "columns": (
-        RowsAtOnce({"rows": (4,)}, 0, 2**16, LONG, 2**26),
-        RowsAtOnce({"rows": (8,)}, 2**16, 11 << 14, LONG_PART, 2**27),
+        RowsAtOnce({"rows": (4,)}, 0, 2**16, 512, 2**26, for_term=192),
+        RowsAtOnce({"rows": (8,)}, 2**16, 11 << 14, 0, 2**27, for_term=200),
     ),
 }
+RESULTS_FOR_TERM: Final = 512
 """Schedules of products of two matrices with several rows at once, by how the right one lies.
 
-Tiles would be too few for a device.  Times on an H200, in us, beside those of tiles of 32 x 32 x 32;
-`nt` is a transposed right matrix, "rows", and `tn` a transposed left one beside "columns".  The
-last product has more results than the limits allow:
+Tiles would be too few for a device.  Times on an H200, in us, beside those of tiles of 32 x 32 x 32,
+where no cache has the factors; `nt` is a transposed right matrix, "rows", and `tn` a transposed
+left one beside "columns".  The limits leave those to tiles that these are faster for:
 
 | product | | rows at once | tiles |
 | --- | --- | --- | --- |
-| 128 x 1024 by 1024 x 128 | `nt` | 4: 5.4 | 13.5 |
-| 50 x 512 by 512 x 512 | `nt` | 8: 5.2 | 7.2 |
-| 77 x 768 by 768 x 768 | `nt` | 8: 8.3 | 11.2 |
-| 64 x 1024 by 1024 x 1024 | `nt` | 8: 10.1 | 11.4 |
-| 50 x 512 by 512 x 512 | `nn` | 4: 5.5 | 7.2 |
-| 77 x 768 by 768 x 768 | `nn` | 4: 8.5 | 11.2 |
-| 76 x 768 by 768 x 768 | `tn` | 4: 7.8 | 11.0 |
-| 77 x 768, of which no four rows are a vector | `tn` | 4: 8.8 | 12.9 |
-| 32 x 344 by 344 x 928 | `tn` | 4: 4.9 | 8.2 |
-| 320 x 320 by 320 x 320 | `nn` | 8: 6.6, 4: 7.3 | 7.7 |
-| 320 x 320 by 320 x 320 | `tn` | 8: 6.3, 4: 7.4 | 7.9 |
-| 197 x 768 by 768 x 768 | `nn` | 8: 14.3, 4: 18.2 | 16.3 |
-| 512 x 128 by 128 x 512 | `nn` | 8: 8.3, 4: 8.1 | 5.7 |
+| 320 x 320 by 320 x 320 | `nt` | 8: 9.3, 4: 12.0 | 10.9 |
+| 300 x 700 by 700 x 300 | `nt` | 8: 10.8, 4: 14.2 | 13.5 |
+| 320 x 640 by 640 x 320 | `nt` | 8: 12.7, 4: 15.2 | 11.7 |
+| 320 x 72 by 72 x 320 | `nt` | 8: 5.5 | 4.2 |
+| 50 x 512 by 512 x 512 | `nn` | 4: 7.2, 8: 10.7 | 7.7 |
+| 77 x 768 by 768 x 768 | `nn` | 4: 9.9, 8: 14.7 | 11.3 |
+| 77 x 768, of which no four rows are a vector | `tn` | 4: 10.6, 8: 15.9 | 13.0 |
+| 192 x 512 by 512 x 192 | `nn` | 4: 7.2, 8: 11.0 | 8.1 |
+| 192 x 768 by 768 x 192 | `tn` | 4: 9.4, 8: 13.9 | 8.7 |
+| 128 x 768 by 768 x 128 | `nn` | 4: 9.5, 8: 15.1 | 7.5 |
+| 256 x 1024 by 1024 x 256 | `nn` | 4: 12.1, 8: 18.8 | 11.4 |
+| 320 x 320 by 320 x 320 | `nn` | 8: 8.2, 4: 8.0 | 10.6 |
+| 400 x 400 by 400 x 400 | `tn` | 8: 10.1, 4: 12.3 | 13.3 |
 
 When products are not in tiles:
 
 - Up to 8 rows: the first of these.  4 rows by a matrix of 4096 x 4096 take 28 us if it is
   transposed, in tiles 80; 60 and 162 if it is not.
-- Few results of 64 terms or more, if rows of the matrix are whole vectors: within the limits of
-  each schedule.  Eight rows at once are for fewer terms: 128 x 4096 by a transposed 128 x 4096
-  takes 18.7 us so, in tiles 11.7, 32 x 2048 by 2048 x 2048 17.7 and 16.1.  So are four, with a
-  transposed left factor: 256 x 6000 by 6000 x 64 takes 15.9 us, in tiles 13.9.
+- Few results of 64 terms or more, and up to 512 for each term, if rows of the matrix are whole
+  vectors: within the limits of each schedule.  Eight rows at once are for fewer terms: 128 x 4096
+  by a transposed 128 x 4096 takes 18.7 us so, in tiles 11.7.
 - If rows of the matrix are no whole vectors, up to 16,384 results and 4 million products: 296 x 233
   by a transposed 48 x 233 takes 3.9 us (7.9), 86 x 3993 by a transposed 24 x 3993 17.2 (8.7); 30 x
   300 by 300 x 30 5.8 (9.0), 168 x 592 by 592 x 34 11.2 (7.8).
@@ -282,6 +285,7 @@ def _has_few_results(
     if layout == "columns":
         blocks = ceil_div(columns, COLUMNS_OF_BLOCK)
         along, results = columns, rows * blocks * COLUMNS_OF_BLOCK
+    further = quotient(results, way.for_term) if way.for_term else 0
     whole = all_of(
         divides(LANES, along),
         compare(">", results, way.above) if way.above else ALWAYS,
@@ -294,7 +298,8 @@ def _has_few_results(
     )
     return all_of(
         compare(">=", terms, TERMS_ALONG_ROWS),
-        compare("<=", terms, way.terms if by_terms else min(way.terms, LONG_PART)),
+        compare("<=", terms, add(further, way.terms)),
+        compare("<=", results, terms * RESULTS_FOR_TERM),
         whole if way.above else any_of(whole, odd),
         _fits_cache(found),
     )

@@ -35,8 +35,8 @@ fn finish(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min((65536u + max(TILE_M, 32u) * TILE_N * TILE_K - 1u) / (max(TILE_M, 32u) * TILE_N * TILE_K), turns);
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
-    let waves = select(turns * ((tile_rows * tile_columns + STREAM - 1u) / STREAM), (turns * select(4u, 3u, TILE_M * TILE_N >= 4096u) + 4u) / 5u, tile_rows * tile_columns * 2u <= STREAM);
-    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
+    let waves = max((turns * 7u + 9u) / 10u, (turns * ((tile_rows * tile_columns + min(STREAM, 132u) - 1u) / min(STREAM, 132u)) + STREAM / min(STREAM, 132u) - 1u) / (STREAM / min(STREAM, 132u)));
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + select(6u, 4u, TILE_M * TILE_N > 4096u));
     let which = number / pieces;
     let by_tile = share < turns;
     let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);
@@ -87,8 +87,8 @@ fn finish_edge(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min((65536u + max(TILE_M, 32u) * TILE_N * TILE_K - 1u) / (max(TILE_M, 32u) * TILE_N * TILE_K), turns);
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
-    let waves = select(turns * ((tile_rows * tile_columns + STREAM - 1u) / STREAM), (turns * select(4u, 3u, TILE_M * TILE_N >= 4096u) + 4u) / 5u, tile_rows * tile_columns * 2u <= STREAM);
-    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
+    let waves = max((turns * 7u + 9u) / 10u, (turns * ((tile_rows * tile_columns + min(STREAM, 132u) - 1u) / min(STREAM, 132u)) + STREAM / min(STREAM, 132u) - 1u) / (STREAM / min(STREAM, 132u)));
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + select(6u, 4u, TILE_M * TILE_N > 4096u));
     let which = number / pieces;
     let by_tile = share < turns;
     let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);
