@@ -135,7 +135,12 @@ def _each(operations: int) -> Callable[[Sizes], int]:
 
 _SQUARE: Final = tuple((n, n, n) for n in (4096, 2048, 8192))
 _ODD: Final = ((4095, 4097, 4093), (1000, 3000, 777))
-_MEDIUM: Final = ((77, 768, 768), (50, 512, 512), (128, 784, 256), (320, 320, 320))
+_MEDIUM: Final = (
+    (77, 768, 768),
+    (50, 512, 512),
+    (128, 784, 256),
+    *((n, n, n) for n in (320, 512, 768, 1024)),
+)
 _SKINNY: Final = tuple(
     (m, n, n) for n in (4096, 8192, 16384) for m in (1, 2, 4, 8, 16, 32, 64)
 )
@@ -268,7 +273,7 @@ STANDARD: Final = (
     Standard(
         "softmax.softmax",
         _each(5),
-        shapes("m n", *_ROWS),
+        shapes("m n", *_ROWS, (65536, 197)),
         shapes("m n", *_SMALL_ROWS),
     ),
     Standard(
