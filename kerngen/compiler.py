@@ -148,7 +148,12 @@ class Compiler:
         """
         with deep_recursion():
             module = self.checker.module(name)
-            alone = replace(module, kernels=(replace(kernel, schedules=schedules),))
+            alone = replace(
+                module,
+                kernels=(replace(kernel, schedules=schedules),),
+                # A gradient needs the names of the kernel that it is of.
+                origins=(*module.origins, module),
+            )
             staged = tuple(form_stages(each) for each in alone.kernels)
             sha = self._library.digest(name)
             return self._emitted(alone, _lower_all(staged, alone, sha), sha)

@@ -174,7 +174,7 @@ _SMALL_LONG: Final = ((2**20,), (2**22,))
 _KERNELS: Final = "o r s pad stride dilation"
 
 
-def _backwards(images: Iterable[tuple[int, ...]], names: str) -> tuple[Sizes, ...]:
+def gradient_sizes(images: Iterable[tuple[int, ...]], names: str) -> tuple[Sizes, ...]:
     """Return the sizes of a gradient of convolutions, whose lengths h, w, r and s have `names`."""
     h, w, r, s = names.split()
     found: list[Sizes] = []
@@ -321,14 +321,14 @@ STANDARD: Final = (
     Standard(
         "conv.conv2d_input_gradient",
         _convolution,
-        _backwards(_IMAGES, "h_len w_len r s"),
-        _backwards(_SMALL_IMAGES, "h_len w_len r s"),
+        gradient_sizes(_IMAGES, "h_len w_len r s"),
+        gradient_sizes(_SMALL_IMAGES, "h_len w_len r s"),
     ),
     Standard(
         "conv.conv2d_kernel_gradient",
         _convolution,
-        _backwards(_IMAGES, "h w r_len s_len"),
-        _backwards(_SMALL_IMAGES, "h w r_len s_len"),
+        gradient_sizes(_IMAGES, "h w r_len s_len"),
+        gradient_sizes(_SMALL_IMAGES, "h w r_len s_len"),
     ),
     Standard(
         "norm.layernorm",

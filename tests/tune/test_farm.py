@@ -69,6 +69,12 @@ def test_what_can_not_be_tuned() -> None:
         tune(TEXT, "scale", [{"m": 3}], adapter="software")
 
 
+def test_a_gradient_is_tuned_apart_from_its_kernel() -> None:
+    text = f"{TEXT}\nkernel dscale = gradient of scale by x;"
+    found = tune(text, "dscale", [{"n": 64}], adapter="software", budget=1.0)
+    assert [row["sizes"] for row in found["results"]] == [{"n": 64}]
+
+
 def test_a_file_of_another_adapter(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     Path("scale.kern").write_text(TEXT)

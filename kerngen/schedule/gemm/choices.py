@@ -40,7 +40,7 @@ relative; 22 is a us on an H200.  Large tiles read less for each sum, and comput
 many terms in a unit of time as small ones; but they waste more where they don't fill a side of the
 result, or the device.  There, of 195 products with sides of 64 to 4,096, aligned or not, of which
 no cache has the factors, the choice takes 1 % more than the best of the four for each, at worst 28 %;
-tiles of 128 x 64 for all take 15 % more, at worst 107 %.
+tiles of 128 x 64 for all take 15 % more, at worst 107 %.  `tests/performance/regret.py` times others.
 """
 
 WINDOW_TILES: Final[tuple[tuple[Options, int], ...]] = (
