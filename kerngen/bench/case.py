@@ -11,6 +11,7 @@ from kerngen.bench.arguments import (
     ANY,
     Integers,
     Sizes,
+    input_bytes,
     moved_bytes,
     scalars,
     sets,
@@ -40,6 +41,7 @@ class BenchCase:
     - `largest`: the size of its largest tensor, in bytes
     - `prepare`: makes its inputs on a context, and returns its launch
     - `twin`: its key in the tables of other libraries
+    - `inputs`: the bytes of a set of its inputs, for peers that rotate such; 0 if they are `bytes`
     """
 
     name: str
@@ -50,6 +52,12 @@ class BenchCase:
     largest: int
     prepare: Prepare
     twin: str = ""
+    inputs: int = 0
+
+    @property
+    def rotated(self) -> int:
+        """The bytes of each set of inputs that launches read in turn."""
+        return self.inputs or self.bytes
 
     @property
     def label(self) -> str:
@@ -107,4 +115,5 @@ def kernel_case(
         max(tensor_bytes(kernel, sizes).values(), default=0),
         prepare,
         twin,
+        input_bytes(kernel, sizes),
     )

@@ -27,6 +27,7 @@ from kerngen.bench.system_sizes import STEP, step_lengths
 from kerngen.runtime import Context, f16, f32, u32
 from kerngen.runtime.calls.choices import kernel_of
 from kerngen_kernels import statistics
+from kerngen_kernels.optim import adamw
 from kerngen_kernels.softmax import softmax
 
 MIB = 2**20

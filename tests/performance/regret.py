@@ -1,7 +1,7 @@
 """Time products and convolutions in every tile of the defaults' tables, beside the chosen one.
 
     python -m tests.performance.regret --seed 7 --shapes 40
-    python -m tests.performance.regret --only '*gradient' --seconds 60 --out regret.json
+    python -m tests.performance.regret --only 'conv*' --seconds 60 --out regret.json
 
 The sizes are drawn, so that a choice that was fitted to some of them is seen at others.  The
 regret of a choice is the time that it takes beyond that of the fastest, as a fraction.  Where
@@ -28,9 +28,8 @@ from kerngen.bench.record import keep
 from kerngen.bench.run import Budget
 from kerngen.bench.session import open_contexts
 from kerngen.bench.standard import gradient_sizes, shapes
-from kerngen.runtime import Context
-from kerngen.schedule.gemm.choices import PRODUCT_TILES, WINDOW_TILES
-from kerngen.schedule.task import Options
+from kerngen.runtime import Context, NoAdapter
+from kerngen.schedule.gemm.choices import PRODUCT_TILES, WINDOW_TILES, TileTimes
 from kerngen.source.words import counted
 from kerngen.tune.candidates import TuneCandidate
 from kerngen.tune.session import tunable_stages
@@ -41,7 +40,10 @@ Draw: TypeAlias = Callable[[random.Random, int], Sizes]
 """A function that draws the sizes of a call, with sides of up to about a number."""
 
 LONGEST: Final = {"gpu": 4096, "software": 128}
-"""The longest side of a product, by the kind of adapter; a convolution has as many products."""
+"""The longest side of a product, by the kind of adapter.
+
+A convolution has up to an eighth of it as channels, and images of up to its 4/5th power.
+"""
 
 
 class RegretData(TypedDict):
@@ -61,12 +63,12 @@ class Drawn:
 
     path: str
     draw: Draw
-    tiles: tuple[Options, ...]
+    tiles: Sequence[TileTimes]
 
     @property
     def candidates(self) -> list[TuneCandidate]:
         """The tiles as schedules."""
-        return [TuneCandidate("gemm", tuple(options.items())) for options in self.tiles]
+        return [TuneCandidate("gemm", (*each.options.items(),)) for each in self.tiles]
 
 
 def product(rng: random.Random, longest: int) -> Sizes:
@@ -102,15 +104,13 @@ def gradient(names: str) -> Draw:
     return draw
 
 
-_PRODUCTS: Final = tuple(options for options, *_ in PRODUCT_TILES)
-_WINDOWS: Final = tuple(options for options, _ in WINDOW_TILES)
 DRAWN: Final = (
-    Drawn("matmul.matmul_nn", product, _PRODUCTS),
-    Drawn("matmul.matmul_nt", product, _PRODUCTS),
-    Drawn("matmul.matmul_tn", product, _PRODUCTS),
-    Drawn("conv.conv2d", convolution, _WINDOWS),
-    Drawn("conv.conv2d_input_gradient", gradient("h_len w_len r s"), _WINDOWS),
-    Drawn("conv.conv2d_kernel_gradient", gradient("h w r_len s_len"), _WINDOWS),
+    Drawn("matmul.matmul_nn", product, PRODUCT_TILES),
+    Drawn("matmul.matmul_nt", product, PRODUCT_TILES),
+    Drawn("matmul.matmul_tn", product, PRODUCT_TILES),
+    Drawn("conv.conv2d", convolution, WINDOW_TILES),
+    Drawn("conv.conv2d_input_gradient", gradient("h_len w_len r s"), WINDOW_TILES),
+    Drawn("conv.conv2d_kernel_gradient", gradient("h w r_len s_len"), WINDOW_TILES),
 )
 
 
@@ -122,6 +122,8 @@ def find_regrets(
         contexts, _ = open_contexts("off")
         (ctx,) = contexts.values()
         stack.enter_context(ctx)
+        if ctx.kind not in LONGEST:
+            raise NoAdapter("There is no adapter: the reference has no tiles to time.")
         peers, _ = find_peers(["torch"], ctx.kind) if ctx.kind == "gpu" else ([], {})
         for each in drawn:
             rng = random.Random(f"{seed} {each.path}")
@@ -160,15 +162,16 @@ def _timed(
 
 def regret(data: RegretData) -> float:
     """Return what the choice takes beyond the fastest, as a fraction; 0 if it is that."""
-    return max(data["chosen"] / min(data["tiles"].values()) - 1, 0.0)
+    best = min(data["tiles"].values(), default=data["chosen"])
+    return max(data["chosen"] / best - 1, 0.0)
 
 
 def line(data: RegretData) -> str:
     """Return a call as a line of text."""
-    best = min(data["tiles"], key=data["tiles"].__getitem__)
     sizes = ", ".join(f"{name}={length}" for name, length in data["sizes"].items())
     text = f"{data['kernel']} {sizes}: {data['chosen'] * 1e6:.1f} us"
     if regret(data):
+        best = min(data["tiles"], key=data["tiles"].__getitem__)
         text += f", {data['tiles'][best] * 1e6:.1f} by {best}"
     torch = data["torch"]
     return text if torch is None else f"{text}; PyTorch {torch * 1e6:.1f} us"
@@ -199,17 +202,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1, help="which sizes are drawn")
     parser.add_argument("--shapes", type=int, default=12, help="calls of each kernel")
     parser.add_argument("--seconds", type=float, default=300.0, help="the time for all")
-    parser.add_argument("--only", default="*", metavar="NAME", help="of these kernels")
+    said = "of these kernels, '*' being any characters: 'conv*', '*gradient'"
+    parser.add_argument("--only", default="*", metavar="NAME", help=said)
     parser.add_argument("--out", type=Path, help="keep the times here, as JSON")
     given = parser.parse_args(arguments)
-    drawn = [each for each in DRAWN if fnmatchcase(each.path, f"*{given.only}")]
+    drawn = [
+        each for each in DRAWN if fnmatchcase(each.path.partition(".")[2], given.only)
+    ]
     if not drawn:
         parser.error(f"no kernel is called {given.only!r}")
     found: list[RegretData] = []
-    for data in find_regrets(drawn, given.seed, given.shapes, Budget(given.seconds)):
-        found.append(data)
-        print(line(data), flush=True)
-        keep(found, given.out)
+    budget = Budget(given.seconds)
+    try:
+        for data in find_regrets(drawn, given.seed, given.shapes, budget):
+            found.append(data)
+            print(line(data), flush=True)
+            keep(found, given.out)
+    except NoAdapter as error:
+        parser.error(str(error))
     print(summary(found))
 
 

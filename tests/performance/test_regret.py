@@ -53,7 +53,7 @@ def test_sizes_that_are_drawn_are_those_of_calls(drawn: regret.Drawn) -> None:
 
 def test_calls_are_timed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "regret.json"
-    regret.main(["--only", "nn", "--shapes", "1", "--out", str(file)])
+    regret.main(["--only", "*nn", "--shapes", "1", "--out", str(file)])
     (data,) = json.loads(file.read_text("utf-8"))
     assert data["chosen"] > 0
     assert len(data["tiles"]) == len(DRAWN[0].tiles)

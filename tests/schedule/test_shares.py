@@ -180,6 +180,19 @@ schedule f { gemm tile(16, 32, 8) micro(4, 4) stream(3) }
 """
 
 
+@pytest.mark.parametrize(
+    ("groups", "dispatches"), [(264, 1), (263, 1), (256, 1), (200, 2)]
+)
+def test_any_number_of_workgroups_runs_at_once(
+    ctx: gpu.Context, groups: int, dispatches: int
+) -> None:
+    # 240 tiles of 100 turns: a wave of 256 workgroups or more, of 200 not.
+    text = PRODUCT.replace("16, 32, 8", "32, 32, 32").replace("(3)", f"({groups})")
+    with built(text) as (kernel,):
+        (choice,) = ctx.backend.choices(kernel, {"m": 480, "k": 3200, "n": 512})
+    assert len(choice.shaders) == dispatches
+
+
 def test_device_and_host_agree_on_what_pays(ctx: gpu.Context) -> None:
     # 4 tiles for 3 workgroups: it pays from some number of terms on.  Whole numbers have
     # exact sums, so that a term too few or too many shows.

@@ -66,7 +66,7 @@ class Numpy:
         rng = np.random.default_rng(0)
         sets = [
             [rng.random(shape, np.float32) for shape in shapes]
-            for _ in range(rotations(case.bytes, "software"))
+            for _ in range(rotations(case.rotated, "software"))
         ]
         yield WallClock(lambda turn: function(sets[turn % len(sets)]), lambda: None)
 

@@ -318,7 +318,7 @@ class Torch:
     def _sets(self, case: BenchCase, made: Callable[[], T]) -> list[T]:
         """Return the sets of arguments that launches rotate, as many as for a context."""
         kind = "gpu" if self._device == "cuda" else "software"
-        return [made() for _ in range(rotations(case.bytes, kind))]
+        return [made() for _ in range(rotations(case.rotated, kind))]
 
     def _random(self, sizes: Sizes, dims: Iterable[str]) -> Any:
         shape = [sizes[dim] for dim in dims]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, final
 
 from kerngen.plan.size import ALWAYS, Size, all_of, any_of, compare, select
 from kerngen.schedule.choice import ScheduleChoice
@@ -26,30 +27,46 @@ from kerngen.schedule.gemm.tiling import (
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Options, Task
 
-PRODUCT_TILES: Final[tuple[tuple[Options, int, int], ...]] = (
-    (SMALL_OPTIONS, 28, 32),
-    (MEDIUM_OPTIONS, 37, 44),
-    (LARGE_OPTIONS, 53, 56),
-    (LARGEST_OPTIONS, 68, 68),
-)
-"""The tiles of products, each with the time of a turn of all workgroups that run at once.
 
-The first time is of factors that are read by vectors of four, the second of others.  A product
-has those tiles for which that time is least, multiplied by `TermShares.duration`.  The times are
-relative; 22 is a us on an H200.  Large tiles read less for each sum, and compute 1.7 times as
-many terms in a unit of time as small ones; but they waste more where they don't fill a side of the
-result, or the device.  There, of 195 products with sides of 64 to 4,096, aligned or not, of which
-no cache has the factors, the choice takes 1 % more than the best of the four for each, at worst 28 %;
-tiles of 128 x 64 for all take 15 % more, at worst 107 %.  `tests/performance/regret.py` times others.
+@final
+@dataclass(frozen=True, slots=True)
+class TileTimes:
+    """Tiles, with the time of a turn of as many workgroups as run at once.
+
+    `vectors` is that of factors that are read by vectors of four, `single` that of others.
+    """
+
+    options: Options
+    vectors: int
+    single: int
+
+
+PRODUCT_TILES: Final = (
+    TileTimes(SMALL_OPTIONS, 28, 32),
+    TileTimes(MEDIUM_OPTIONS, 37, 44),
+    TileTimes(LARGE_OPTIONS, 53, 56),
+    TileTimes(LARGEST_OPTIONS, 68, 68),
+)
+"""The tiles of products: those for which the time, times `TermShares.duration`, is least.
+
+The times are relative; 22 is a us on an H200.  Large tiles read less for each sum, and compute 1.6
+times as many terms in a unit of time as small ones; but they waste more where they don't fill a
+side of the result, or the device.  There, of 195 products with sides of 64 to 4,096, aligned or
+not, of which no cache has the factors, the choice takes 1 % more than the best of the four for
+each, at worst 28 %; tiles of 128 x 64 for all take 15 % more, at worst 107 %.
+`tests/performance/regret.py` times others.
 """
 
-WINDOW_TILES: Final[tuple[tuple[Options, int], ...]] = (
-    (LOWEST_OPTIONS, 30),
-    (LOW_OPTIONS, 38),
-    (SMALL_OPTIONS, 42),
-    (WINDOWED_OPTIONS, 45),
-    (HIGH_OPTIONS, 59),
-    (LARGE_OPTIONS, 55),
+WINDOW_TILES: Final = tuple(
+    TileTimes(options, time, time)
+    for options, time in (
+        (LOWEST_OPTIONS, 30),
+        (LOW_OPTIONS, 38),
+        (SMALL_OPTIONS, 42),
+        (WINDOWED_OPTIONS, 45),
+        (HIGH_OPTIONS, 59),
+        (LARGE_OPTIONS, 55),
+    )
 )
 """The tiles of convolutions and their gradients, as `PRODUCT_TILES`; 20 is a us on an H200.
 
@@ -107,8 +124,7 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     sides = sides_of(task)
     reason = "two factors, each read once per tile"
     if any(len(side) > 1 for side in sides):
-        windows = ((options, unit, unit) for options, unit in WINDOW_TILES)
-        yield from _fastest(task, reason, windows)
+        yield from _fastest(task, reason, WINDOW_TILES)
         return
     rows, columns = map(domain_size, sides)
     narrow = any_of(*(compare("<=", side, NARROW) for side in (rows, columns)))
@@ -149,24 +165,21 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
 
 
 def _fastest(
-    task: Task, reason: str, tiles: Iterable[tuple[Options, int, int]]
+    task: Task, reason: str, tiles: Sequence[TileTimes]
 ) -> Iterator[ScheduleChoice]:
     """Yield schedules with these tiles, each with the guard that none after it takes less time."""
     least = f"{reason}; these tiles should take least time"
-    times = [(options, _time(task, options, *units)) for options, *units in tiles]
-    for number, (options, time) in enumerate(times):
+    times = [_time(task, each) for each in tiles]
+    for number, (each, time) in enumerate(zip(tiles, times, strict=True)):
         later = times[number + 1 :]
-        guard = all_of(*(compare("<=", time, other) for _, other in later))
-        yield ScheduleChoice("gemm", least, guard, options)
+        guard = all_of(*(compare("<=", time, other) for other in later))
+        yield ScheduleChoice("gemm", least, guard, each.options)
 
 
-def _time(task: Task, options: Options, vectors: int, single: int) -> Size:
-    """Return about the time that a product takes in tiles.
-
-    `vectors` is the time of a turn whose factors are read by vectors, `single` that of others.
-    """
-    tiling = tiling_of(options)
+def _time(task: Task, tiles: TileTimes) -> Size:
+    """Return about the time that a product takes in tiles."""
+    tiling = tiling_of(tiles.options)
     shares = TermShares.of(task, tiling)
     turns = select(shares_terms(task, tiling), shares.duration, shares.waves)
     by_vectors, _ = whole_vectors(task)
-    return turns * select(by_vectors, vectors, single)
+    return turns * select(by_vectors, tiles.vectors, tiles.single)

@@ -48,7 +48,7 @@ On an H200, in us, where the rows of a tile count as 32, and as what they are:
 """
 
 LEAST_WAVE: Final = 7
-"""The tenths of the time of a turn that it takes at least, however few workgroups run.
+"""A tile takes at least 7/10 of the time that it takes on a full device, however few others run.
 
 Few hide less of the time that reading memory takes: on an H200, 1024 x 1024 x 1024 in tiles of 64 x
 64, two on each multiprocessor and not four, takes 61 us where a cache has both factors, and 74 us
@@ -70,7 +70,7 @@ It is about the same time, but turns of large tiles are longer.  In the mean of 
 H200 it is 3.2 turns of 128 x 64, 4.8 of 64 x 64 and 7.5 of 32 x 32.
 """
 
-LARGE: Final = 64 * 64
+LARGE_ABOVE: Final = 64 * 64
 """Tiles of more results are large."""
 
 
@@ -143,24 +143,33 @@ class TermShares:
         return self.even_share + host.ceil_div(self.even_share, FAR_APART)
 
     @property
-    def waves(self) -> host.Size:
-        """How long a workgroup for each tile takes, in turns of `most` workgroups.
+    def at_once(self) -> host.Size:
+        """How many workgroups run at once on a multiprocessor, of `most` on all."""
+        nearest = host.quotient(self.most + MULTIPROCESSORS // 2, MULTIPROCESSORS)
+        return host.maximum(nearest, 1)
 
-        A multiprocessor with five tiles takes 5/4 of the time of one with four, which is a turn
-        of theirs; one with two takes not half of it, but `LEAST_WAVE`.  On an H200, 2944 x
+    @property
+    def own_tiles(self) -> host.Size:
+        """The most tiles of a multiprocessor, where each tile has a workgroup."""
+        return host.ceil_div(self.tiles, host.ceil_div(self.most, self.at_once))
+
+    @property
+    def waves(self) -> host.Size:
+        """How long a workgroup for each tile takes, in turns of a full device.
+
+        Where four workgroups run at once, a multiprocessor with five tiles takes 5/4 of the time
+        of one with four; one with two takes not half of it, but `LEAST_WAVE`.  On an H200, 2944 x
         1856 x 416 in tiles of 64 x 64, up to 11 on each of 132, takes 114 us (72 turns), and
         124 us if workgroups share the terms (75).
         """
-        processors = host.minimum(self.most, MULTIPROCESSORS)
-        at_once = host.quotient(self.most, processors)
-        own = host.ceil_div(self.tiles, processors)
         least = host.ceil_div(self.turns * LEAST_WAVE, 10)
-        return host.maximum(least, host.ceil_div(self.turns * own, at_once))
+        own = host.ceil_div(self.turns * self.own_tiles, self.at_once)
+        return host.maximum(least, own)
 
     @property
     def shared_time(self) -> host.Size:
         """How long even shares take, in turns, with the second dispatch."""
-        large = host.compare(">", self.m * self.n, LARGE)
+        large = host.compare(">", self.m * self.n, LARGE_ABOVE)
         return self.shared_turns + host.select(large, *JOIN_COST)
 
     @property

@@ -83,9 +83,10 @@ class ProductTiles:
         return self.shader.let(self.body, wanted, value)
 
     def name(self, *sizes: tuple[str, host.Size]) -> None:
-        """Append a variable for each pair of a wanted name and a size."""
+        """Append a variable for each pair of a wanted name and a size that is no literal."""
         for wanted, size in sizes:
-            self.sizes[size] = self.let(wanted, self[size])
+            if not isinstance(size, host.Literal):
+                self.sizes[size] = self.let(wanted, self[size])
 
     def name_axes(self) -> None:
         """Append variables for the numbers of tiles along rows and along columns."""
@@ -101,13 +102,15 @@ class ProductTiles:
             let all_turns = tile_rows * tile_columns * turns;
             let least = min(4u, turns);
             let even_share = max((all_turns + 395u) / 396u, least);
-            let waves = max((turns * 7u + 9u) / 10u, (turns * (...) + 2u) / 3u);
+            let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
+            let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
             let share = select(turns, even_share, ...);
         """
         of = self.shares
         self.name_axes()
         self.name(("turns", of.turns), ("all_turns", of.all_turns))
         self.name(("least", of.least), ("even_share", of.even_share))
+        self.name(("at_once", of.at_once), ("own_tiles", of.own_tiles))
         self.name(("waves", of.waves))
         self.name(("share", of.share))
 

@@ -145,12 +145,12 @@ WebGPU has no limit that names it.
 """
 
 # The tiles of the default schedules; `choices.py` has the sizes for which each is chosen.
-# `stream` is a multiple of `MULTIPROCESSORS`: 528 is four workgroups on each.
+# `stream` is as many workgroups as run at once.
 
 SMALL_OPTIONS: Final[Options] = {
     "tile": (32, 32, 32),
     "micro": (4, 4),
-    "stream": (528,),
+    "stream": (4 * MULTIPROCESSORS,),
 }
 """For small products, which would have few large tiles."""
 
@@ -163,12 +163,12 @@ TINY_OPTIONS: Final[Options] = {"tile": (32, 32, 8), "micro": (4, 4)}
 LOWEST_OPTIONS: Final[Options] = {
     "tile": (8, 128, 8),
     "micro": (4, 4),
-    "stream": (1056,),
+    "stream": (8 * MULTIPROCESSORS,),
 }
 LOW_OPTIONS: Final[Options] = {
     "tile": (16, 128, 8),
     "micro": (4, 4),
-    "stream": (1056,),
+    "stream": (8 * MULTIPROCESSORS,),
 }
 """For windows with few rows, as the channels of photographs.
 
@@ -190,7 +190,7 @@ than 10 % faster than 8 x 128 x 8:
 WINDOWED_OPTIONS: Final[Options] = {
     "tile": (64, 64, 16),
     "micro": (4, 8),
-    "stream": (528,),
+    "stream": (4 * MULTIPROCESSORS,),
 }
 """For windows, with twice the lanes of `MEDIUM_OPTIONS`, which share what places cost: 2 images
 of 48 x 30 x 30 by 40 kernels of 3 x 3 take 16 us, and 26 with 64 lanes."""
@@ -198,7 +198,7 @@ of 48 x 30 x 30 by 40 kernels of 3 x 3 take 16 us, and 26 with 64 lanes."""
 HIGH_OPTIONS: Final[Options] = {
     "tile": (96, 128, 16),
     "micro": (8, 8),
-    "stream": (264,),
+    "stream": (2 * MULTIPROCESSORS,),
 }
 """For rows that fill 96 and not 128, as of 96 or 192 kernels: 16 images of 96 x 48 x 48 by 96
 kernels of 3 x 3 take 10 % less than in tiles of 128 x 64."""
@@ -206,16 +206,16 @@ kernels of 3 x 3 take 10 % less than in tiles of 128 x 64."""
 MEDIUM_OPTIONS: Final[Options] = {
     "tile": (64, 64, 16),
     "micro": (8, 8),
-    "stream": (528,),
+    "stream": (4 * MULTIPROCESSORS,),
 }
 """For products of middle size."""
 
 LARGE_OPTIONS: Final[Options] = {
     "tile": (128, 64, 16),
     "micro": (8, 8),
-    "stream": (396,),
+    "stream": (3 * MULTIPROCESSORS,),
 }
-LARGEST_OPTIONS: Final[Options] = {"stream": (264,)}
+LARGEST_OPTIONS: Final[Options] = {"stream": (2 * MULTIPROCESSORS,)}
 """For large products: an H200 runs three workgroups with tiles of 128 x 64 on each of its 132
 multiprocessors, 396 in all, and two with tiles of 128 x 128 and 8 x 16 sums.
 

@@ -72,8 +72,8 @@ FITTING: Final = 2**22
 class RowsAtOnce:
     """A schedule of `gemv`, for more than `above` results and up to `results`.
 
-    Each is a sum of up to `terms` terms, and of one more for every `for_term` results; all of
-    them together of up to `products`.
+    Each is a sum of up to `terms` terms, and of one more for every `results_of_further` results
+    there are; all of them together of up to `products`.
     """
 
     options: Options
@@ -81,29 +81,33 @@ class RowsAtOnce:
     results: int
     terms: int
     products: int
-    for_term: int | None = None
+    results_of_further: int | None = None
 
 
 ROWS_BY_ROWS: Final[Mapping[int, Options]] = {
     4: {"rows": (4,), "columns": (4,), "lanes": (64, 4)},
     8: {"rows": (8,), "columns": (8,), "lanes": (32, 4)},
 }
+MOST_RESULTS_OF_TERM: Final = 512
+"""With more results for each term, tiles are faster: the table below has 320 x 72 by 72 x 320."""
+
 AT_ONCE: Final[Mapping[MatrixLayout, tuple[RowsAtOnce, ...]]] = {
     "rows": (
         RowsAtOnce(ROWS_BY_ROWS[4], 0, 2**14, LONG, 3 << 24),
         RowsAtOnce(ROWS_BY_ROWS[8], 2**14, 27 << 12, 2048, 2**26),
     ),
     "columns": (
-        RowsAtOnce({"rows": (4,)}, 0, 2**16, 512, 2**26, for_term=192),
-        RowsAtOnce({"rows": (8,)}, 2**16, 11 << 14, 0, 2**27, for_term=200),
+        RowsAtOnce({"rows": (4,)}, 0, 2**16, 512, 2**26, results_of_further=192),
+        RowsAtOnce({"rows": (8,)}, 2**16, 11 << 14, 0, 2**27, results_of_further=200),
     ),
 }
-RESULTS_FOR_TERM: Final = 512
 """Schedules of products of two matrices with several rows at once, by how the right one lies.
 
 Tiles would be too few for a device.  Times on an H200, in us, beside those of tiles of 32 x 32 x 32,
 where no cache has the factors; `nt` is a transposed right matrix, "rows", and `tn` a transposed
-left one beside "columns".  The limits leave those to tiles that these are faster for:
+left one beside "columns".  The limits leave most of those to tiles that these are faster for, but
+not 320 x 640 by 640 x 320, as 300 x 700 by 700 x 300 gains more.  Eight rows at once in "columns"
+begin with fewer terms than four end with, as more terms take them longer:
 
 | product | | rows at once | tiles |
 | --- | --- | --- | --- |
@@ -135,7 +139,7 @@ When products are not in tiles:
   by 800 x 68 takes 14.0 us with four rows, 11.8 with eight (11.5), 2000 x 256 by 256 x 32 7.2 and 5.9
   (6.7), 5000 x 300 by 300 x 32 13.7 and 13.0 (9.5).
 - Up to 4,096 results of 256 terms or more, and 8 million products, if it is not transposed: one row
-  at once.  24 x 1816 by 1816 x 96 takes 7.5 us, with four 9.6; 16 x 5552 by 5552 x 208 14.2 and 10.4.
+  at once.  24 x 1816 by 1816 x 96 takes 7.5 us, with four 9.6.
 - Up to 1,024 results, if it is: `rows`, a row of terms for each.  That takes 12, 21 and 57 us.
 
 But for few rows, they read both factors many times, which is for factors of up to 4,194,304
@@ -285,7 +289,8 @@ def _has_few_results(
     if layout == "columns":
         blocks = ceil_div(columns, COLUMNS_OF_BLOCK)
         along, results = columns, rows * blocks * COLUMNS_OF_BLOCK
-    further = quotient(results, way.for_term) if way.for_term else 0
+    by = way.results_of_further
+    further = quotient(results, by) if by else 0
     whole = all_of(
         divides(LANES, along),
         compare(">", results, way.above) if way.above else ALWAYS,
@@ -299,7 +304,7 @@ def _has_few_results(
     return all_of(
         compare(">=", terms, TERMS_ALONG_ROWS),
         compare("<=", terms, add(further, way.terms)),
-        compare("<=", results, terms * RESULTS_FOR_TERM),
+        compare("<=", results, terms * MOST_RESULTS_OF_TERM),
         whole if way.above else any_of(whole, odd),
         _fits_cache(found),
     )

@@ -38,7 +38,9 @@ fn finish(
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
     let least = min((65536u + max(TILE_M, 32u) * TILE_N * TILE_K - 1u) / (max(TILE_M, 32u) * TILE_N * TILE_K), turns);
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((u.b * u.h * tile_rows * tile_columns + min(STREAM, 132u) - 1u) / min(STREAM, 132u)) + STREAM / min(STREAM, 132u) - 1u) / (STREAM / min(STREAM, 132u)));
+    let at_once = max((STREAM + 66u) / 132u, 1u);
+    let own_tiles = (u.b * u.h * tile_rows * tile_columns + (STREAM + at_once - 1u) / at_once - 1u) / ((STREAM + at_once - 1u) / at_once);
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + at_once - 1u) / at_once);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + select(6u, 4u, TILE_M * TILE_N > 4096u));
     let which = number / pieces;
     let by_tile = share < turns;
@@ -92,7 +94,9 @@ fn finish_edge(
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
     let least = min((65536u + max(TILE_M, 32u) * TILE_N * TILE_K - 1u) / (max(TILE_M, 32u) * TILE_N * TILE_K), turns);
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((u.b * u.h * tile_rows * tile_columns + min(STREAM, 132u) - 1u) / min(STREAM, 132u)) + STREAM / min(STREAM, 132u) - 1u) / (STREAM / min(STREAM, 132u)));
+    let at_once = max((STREAM + 66u) / 132u, 1u);
+    let own_tiles = (u.b * u.h * tile_rows * tile_columns + (STREAM + at_once - 1u) / at_once - 1u) / ((STREAM + at_once - 1u) / at_once);
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + at_once - 1u) / at_once);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + select(6u, 4u, TILE_M * TILE_N > 4096u));
     let which = number / pieces;
     let by_tile = share < turns;

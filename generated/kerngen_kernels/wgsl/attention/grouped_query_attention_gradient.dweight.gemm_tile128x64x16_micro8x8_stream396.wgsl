@@ -46,7 +46,8 @@ fn main(
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
     let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((u.b * u.h * tile_rows * tile_columns + 131u) / 132u) + 2u) / 3u);
+    let own_tiles = (u.b * u.h * tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 4u);
     if (group * share >= all_turns) {
         return;
@@ -563,7 +564,8 @@ fn singly(
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
     let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((u.b * u.h * tile_rows * tile_columns + 131u) / 132u) + 2u) / 3u);
+    let own_tiles = (u.b * u.h * tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 4u);
     if (group * share >= all_turns) {
         return;
@@ -1088,7 +1090,8 @@ fn edge(
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
     let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((u.b * u.h * tile_rows * tile_columns + 131u) / 132u) + 2u) / 3u);
+    let own_tiles = (u.b * u.h * tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 4u);
     if (group * share >= all_turns) {
         return;

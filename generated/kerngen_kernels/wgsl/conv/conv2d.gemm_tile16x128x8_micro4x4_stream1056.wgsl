@@ -52,7 +52,8 @@ fn pointwise(
     let all_turns = u.b * tile_rows * tile_columns * turns;
     let least = min(2u, turns);
     let even_share = max((all_turns + 1055u) / 1056u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((u.b * tile_rows * tile_columns + 131u) / 132u) + 7u) >> 3u);
+    let own_tiles = (u.b * tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 7u) >> 3u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;
@@ -263,7 +264,8 @@ fn edge(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(2u, turns);
     let even_share = max((all_turns + 1055u) / 1056u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((tile_rows * tile_columns + 131u) / 132u) + 7u) >> 3u);
+    let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 7u) >> 3u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;

@@ -47,7 +47,8 @@ fn main(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((tile_rows * tile_columns + 131u) / 132u) + 2u) / 3u);
+    let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 4u);
     if (group * share >= all_turns) {
         return;
@@ -562,7 +563,8 @@ fn singly(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((tile_rows * tile_columns + 131u) / 132u) + 2u) / 3u);
+    let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 4u);
     if (group * share >= all_turns) {
         return;
@@ -1090,7 +1092,8 @@ fn edge(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((tile_rows * tile_columns + 131u) / 132u) + 2u) / 3u);
+    let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 4u);
     if (group * share >= all_turns) {
         return;

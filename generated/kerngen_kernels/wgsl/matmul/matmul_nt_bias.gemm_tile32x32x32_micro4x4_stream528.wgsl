@@ -42,7 +42,8 @@ fn main(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(2u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((tile_rows * tile_columns + 131u) / 132u) + 3u) >> 2u);
+    let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 3u) >> 2u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;
@@ -436,7 +437,8 @@ fn singly(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(2u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((tile_rows * tile_columns + 131u) / 132u) + 3u) >> 2u);
+    let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 3u) >> 2u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;
@@ -837,7 +839,8 @@ fn edge(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(2u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * ((tile_rows * tile_columns + 131u) / 132u) + 3u) >> 2u);
+    let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
+    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 3u) >> 2u);
     let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
     if (group * share >= all_turns) {
         return;
