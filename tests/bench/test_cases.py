@@ -152,12 +152,22 @@ def test_inputs_are_rotated_out_of_the_caches() -> None:
     assert rotations(1024 * MIB, "gpu") == 1
 
 
-def test_calls_read_inputs_of_their_own_and_write_the_same_outputs(
-    ctx: Context,
-) -> None:
+def test_calls_read_inputs_of_their_own_and_write_the_same(ctx: Context) -> None:
     (x, made), (other, same), *_ = sets(ctx, kernel_of(softmax), {"m": 3, "n": 5})
     assert made == same
     assert x[0].numpy().tolist() != other[0].numpy().tolist()
+    (first, none), (second, _), *_ = sets(ctx, kernel_of(adamw), {"n": 5})
+    assert not none
+    shared = [a is b for a, b in zip(first, second, strict=True)]
+    assert shared == [spec.access == "update" for spec in kernel_of(adamw).inputs]
+    assert {*shared} == {True, False}
+
+
+def test_inputs_alone_fill_what_is_rotated() -> None:
+    (case,) = named("matmul_nn", ({"m": 2048, "k": 64, "n": 2048},), "gpu")
+    assert case.rotated == 4 * 2 * 2048 * 64
+    (sort,) = named("sort", ({"n": 64},), "gpu")
+    assert sort.rotated == sort.bytes
 
 
 def test_keys_are_those_of_the_bins(ctx: Context) -> None:
