@@ -187,5 +187,6 @@ def always_shared() -> Iterator[None]:
         patch.setattr("kerngen.schedule.gemm.shares.LEAST_WORK", 1)
         patch.setattr("kerngen.schedule.gemm.shares.JOIN_COST", (0, 0))
         patch.setattr("kerngen.schedule.gemm.shares.FAR_APART", 2**30)
-        patch.setattr("kerngen.schedule.gemm.shares.LEAST_WAVE", 10)
+        patch.setattr("kerngen.schedule.gemm.shares.SLOTS_OF_TURN", 2**30)
+        patch.setattr("kerngen.schedule.gemm.shares.LEAST_WAVE", (10, 10))
         yield

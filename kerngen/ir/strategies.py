@@ -137,6 +137,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
             highest=65535,
             tried=((0,), (132,), (264,), (396,), (528,)),
         ),
+        "slices": OptionRule("slices(count)", 1, highest=8, tried=((1,), (2,), (4,))),
     },
     "scan": {
         "lanes": OptionRule(

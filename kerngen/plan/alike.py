@@ -21,7 +21,7 @@ from kerngen.plan.rows import Declared, Piece, ReplaceableName, Row
 Column: TypeAlias = tuple[Piece, ...]
 """The pieces that several rows have at one place."""
 
-MOST_PARAMETERS: Final = 18
+MOST_PARAMETERS: Final = 20
 """The most parameters of a form: a line with more is not read as a row of a table."""
 
 _CONSTANT: Final = re.compile(r"(\w+) = $")

@@ -20,7 +20,7 @@ from kerngen.schedule.flash.strategy import (
     suits_flash,
 )
 from kerngen.schedule.flash.tiling import flash_tiling
-from kerngen.schedule.gemm.strategy import fits_gemm, lower_gemm
+from kerngen.schedule.gemm.strategy import fits_gemm, lower_gemm, suits_gemm
 from kerngen.schedule.gemm.tiling import tiling_of
 from kerngen.schedule.gemv.strategy import (
     fits_gemv,
@@ -252,6 +252,7 @@ _AT_ONCE: Final = map(
             "gemm",
             _plain(fits_gemm),
             lower_gemm,
+            suits=suits_gemm,
             shader_key=tiling_of,
             faults=_tiling_faults,
         ),

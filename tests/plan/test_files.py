@@ -70,7 +70,7 @@ def test_plans_are_read_back(file: Path) -> None:
 def test_the_standard_kernels_take_few_lines() -> None:
     text = "".join(file.read_text("utf-8") for file in PLANS)
     kernels = len(re.findall(r"^kernel ", text, re.MULTILINE))
-    assert round(text.count("\n") / kernels) <= 37
+    assert round(text.count("\n") / kernels) <= 39
 
 
 @pytest.mark.parametrize("module", [softmax, matmul, conv], ids=lambda m: m.__name__)

@@ -46,7 +46,9 @@ TILES = [
     "gemm_tile16x128x8_micro4x4 when",
     "gemm_tile32x128x16_micro4x8 when",
     "gemm_tile32x32x32_micro4x4_stream528 when",
+    "gemm_tile32x32x64_micro4x4_stream528_slices2 when",
     "gemm_tile64x64x16_micro8x8_stream528 when",
+    "gemm_tile64x64x32_micro8x8_stream528_slices2 when",
     "gemm_tile128x64x16_micro8x8_stream396 when",
     "gemm_stream264",
 ]

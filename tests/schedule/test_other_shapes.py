@@ -139,12 +139,12 @@ CHOSEN = {
     ("nn", (128, 64, 128)): "gemv_rows4",
     ("nn", (77, 768, 768)): "gemv_rows4",
     ("nn", (256, 256, 256)): "gemv_rows4",
-    ("nn", (256, 256, 257)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nn", (256, 256, 257)): "gemm_tile32x32x64_micro4x4_stream528_slices2",
     ("nn", (400, 400, 400)): "gemv_rows8",
     ("nn", (800, 800, 68)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nn", (2000, 256, 32)): "gemv_rows8",
     ("nn", (5000, 300, 32)): "gemm_tile32x32x32_micro4x4_stream528",
-    ("nn", (410, 400, 404)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nn", (410, 400, 404)): "gemm_tile32x32x64_micro4x4_stream528_slices2",
     ("nn", (32, 2052, 2048)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nn", (128, 62, 128)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nn", (200, 1000, 70)): "gemm_tile32x32x32_micro4x4_stream528",
@@ -155,7 +155,7 @@ CHOSEN = {
     ("nt", (320, 320, 320)): "gemv_rows8_columns8_lanes32x4",
     ("nt", (320, 72, 320)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nt", (129, 3076, 128)): "gemm_tile32x32x32_micro4x4_stream528",
-    ("nn", (68, 1500, 1024)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("nn", (68, 1500, 1024)): "gemm_tile64x64x16_micro8x8_stream528",
     ("nt", (128, 4096, 128)): "gemm_tile32x32x32_micro4x4_stream528",
     ("tn", (77, 768, 768)): "gemv_rows4",
     ("tn", (320, 320, 320)): "gemv_rows8",
@@ -165,8 +165,11 @@ CHOSEN = {
     ("nt", (86, 3993, 24)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nt", (86, 1993, 24)): "gemv_rows4_columns4_lanes64x4",
     ("nt", (32, 100_000, 32)): "gemm_tile32x32x32_micro4x4_stream528",
-    ("nn", (64, 60_000, 64)): "gemm_tile64x64x16_micro8x8_stream528",
-    ("tt", (20, 300, 20)): "gemm_tile32x32x32_micro4x4_stream528",
+    (
+        "nn",
+        (64, 60_000, 64),
+    ): "gemm_tile32x32x32_micro4x4_stream528",  # By the estimate.
+    ("tt", (20, 300, 20)): "gemm_tile32x32x64_micro4x4_stream528_slices2",
     ("squared", (0, 8, 200_000)): "generic",
     ("squared", (0, 20_000, 63)): "gemv",
     ("bytes", (0, 32_768, 512)): "gemv",
@@ -183,7 +186,7 @@ CHOSEN = {
     ("each", (300, 64, 10)): "gemm_tile128x32x16_micro8x4",
     ("each", (200, 64, 10)): "gemm_tile32x32x32_micro4x4_stream528",
     ("lower", (300, 0, 10)): "gemm_tile32x32x32_micro4x4_stream528",
-    ("each", (3, 300, 3)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("each", (3, 300, 3)): "gemm_tile32x32x64_micro4x4_stream528_slices2",
 }
 """The strategies that were fastest for m, k and n, of 10,000 products if there are several."""
 

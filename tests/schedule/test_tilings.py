@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +13,12 @@ from hypothesis import strategies as st
 import kerngen.runtime as gpu
 from kerngen.plan.tree import cases_in
 from kerngen.runtime.calls.kernel import Kernel
-from kerngen.schedule.gemm.tiling import DEFAULT, Tiling
+from kerngen.schedule.gemm.tiling import (
+    MEDIUM_SLICED_OPTIONS,
+    SMALL_SLICED_OPTIONS,
+    Tiling,
+    tiling_of,
+)
 from tests.budget import examples
 from tests.compile import built
 from tests.language.cases import Inputs
@@ -39,22 +47,25 @@ def tilings(draw: st.DrawFn) -> Tiling:
     tiling = Tiling(
         m=rows * micro_m,
         n=columns * micro_n,
-        k=draw(st.sampled_from((4, 8, 16))),
+        k=draw(st.sampled_from((4, 8, 16, 32))),
         micro_m=micro_m,
         micro_n=micro_n,
         pad=draw(st.integers(0, 2)),
         buffers=draw(st.integers(1, 2)),
         stream=draw(st.sampled_from((0, 1, 3, 7))),
+        slices=draw(st.sampled_from((1, 2, 4))),
         lane_columns=across,
         lane_rows=down,
     )
-    return tiling if tiling.invocations <= DEFAULT_INVOCATIONS else DEFAULT
+    fits = tiling.invocations <= DEFAULT_INVOCATIONS and not any(tiling.faults())
+    return tiling if fits else replace(tiling, slices=1)
 
 
 def options(t: Tiling) -> str:
     return (
         f"tile({t.m}, {t.n}, {t.k}) micro({t.micro_m}, {t.micro_n}) pad({t.pad}) "
-        f"lanes({t.lane_columns}, {t.lane_rows}) buffers({t.buffers}) stream({t.stream})"
+        f"lanes({t.lane_columns}, {t.lane_rows}) buffers({t.buffers}) stream({t.stream}) "
+        f"slices({t.slices})"
     )
 
 
@@ -83,6 +94,34 @@ def test_tilings_agree(
     transposed: tuple[bool, bool],
     extra: tuple[int, int, int],
 ) -> None:
+    agrees(ctx, tiling, transposed, extra)
+
+
+SLICED = {
+    "small": tiling_of(SMALL_SLICED_OPTIONS),
+    "medium": tiling_of(MEDIUM_SLICED_OPTIONS),
+    "four": Tiling(m=32, n=32, k=64, micro_m=4, micro_n=4, slices=4),
+    "joined in parts": Tiling(m=64, n=64, k=16, micro_m=8, micro_n=8, slices=4),
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+@pytest.mark.parametrize("transposed", product((False, True), repeat=2))
+def test_slices_agree(
+    ctx: gpu.Context, name: str, transposed: tuple[bool, bool]
+) -> None:
+    tiling = replace(SLICED[name], stream=0)
+    agrees(ctx, tiling, transposed, (5, 2, 3))
+    agrees(ctx, replace(tiling, stream=3), transposed, (4, 4, 20))
+
+
+def agrees(
+    ctx: gpu.Context,
+    tiling: Tiling,
+    transposed: tuple[bool, bool],
+    extra: tuple[int, int, int],
+) -> None:
+    """Compare a product with NumPy's, of whole tiles and of some more."""
     assert not list(tiling.faults())
     left, right = transposed
     text = KERNEL.format(
@@ -111,6 +150,10 @@ def test_tilings_agree(
         (Tiling(m=512, n=512), "takes 2048 invocations"),
         (Tiling(lane_columns=4, lane_rows=4), "are not 32"),
         (Tiling(lane_columns=32, lane_rows=1), "do not divide the 8 x 16"),
+        (Tiling(k=48, slices=2), "must be powers of 2"),
+        (Tiling(k=48, slices=3), "must be powers of 2"),
+        (Tiling(slices=8), "and k at least 32"),
+        (Tiling(m=64, n=64, micro_m=4, micro_n=4, slices=4), "no place for the sums"),
     ],
 )
 def test_what_makes_no_tiling_is_said(tiling: Tiling, fault: str) -> None:

@@ -31,6 +31,7 @@ WAYS: Final = (
     "gemm tile(16, 32, 8) micro(4, 4)",
     "gemm tile(32, 16, 8) micro(4, 4) stream(3)",
     "gemm tile(16, 32, 16) micro(4, 4) buffers(2)",
+    "gemm tile(32, 32, 32) micro(4, 4) slices(2)",
 )
 
 

@@ -49,6 +49,7 @@ WAYS = (
     "tile(32, 16, 8) micro(4, 4) stream(5)",
     "tile(16, 32, 16) micro(4, 4)",
     "tile(64, 32, 32) micro(8, 4) stream(2)",
+    "tile(32, 32, 32) micro(4, 4) stream(3) slices(2)",
 )
 
 

@@ -11,7 +11,7 @@ from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.gemm.shares import TermShares
 from kerngen.schedule.gemm.skinny import skinny_choices
-from kerngen.schedule.gemm.strategy import shares_terms, whole_vectors
+from kerngen.schedule.gemm.strategy import shares_terms, suits_gemm, whole_vectors
 from kerngen.schedule.gemm.tiling import (
     HIGH_OPTIONS,
     LARGE_OPTIONS,
@@ -19,13 +19,18 @@ from kerngen.schedule.gemm.tiling import (
     LOW_OPTIONS,
     LOWEST_OPTIONS,
     MEDIUM_OPTIONS,
+    MEDIUM_SLICED_OPTIONS,
     SMALL_OPTIONS,
+    SMALL_SLICED_OPTIONS,
     TINY_OPTIONS,
     WINDOWED_OPTIONS,
     tiling_of,
 )
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Options, Task
+
+START: Final = 1
+"""What passes before the first turn and behind the last one, in turns: 0.5 to 1 on an H200."""
 
 
 @final
@@ -42,28 +47,30 @@ class TileTimes:
 
 
 PRODUCT_TILES: Final = (
-    TileTimes(SMALL_OPTIONS, 28, 32),
-    TileTimes(MEDIUM_OPTIONS, 37, 44),
-    TileTimes(LARGE_OPTIONS, 53, 56),
-    TileTimes(LARGEST_OPTIONS, 68, 68),
+    TileTimes(SMALL_OPTIONS, 33, 34),
+    TileTimes(SMALL_SLICED_OPTIONS, 59, 66),
+    TileTimes(MEDIUM_OPTIONS, 41, 52),
+    TileTimes(MEDIUM_SLICED_OPTIONS, 85, 93),
+    TileTimes(LARGE_OPTIONS, 58, 58),
+    TileTimes(LARGEST_OPTIONS, 75, 71),
 )
 """The tiles of products: those for which the time, times `TermShares.duration`, is least.
 
 The times are relative; 22 is a us on an H200.  Large tiles read less for each sum, and compute 1.6
 times as many terms in a unit of time as small ones; but they waste more where they don't fill a
-side of the result, or the device.  There, of 195 products with sides of 64 to 4,096, aligned or
-not, of which no cache has the factors, the choice takes 1 % more than the best of the four for
-each, at worst 28 %; tiles of 128 x 64 for all take 15 % more, at worst 107 %.
+side of the result, or the device.  Slices waste less of a device that few tiles keep busy.  There,
+of 297 products with sides of 32 to 4,097, aligned or not, of which no cache has the factors, the
+choice takes 1.1 % more than the best of those that were timed, at worst 18 %.
 `tests/performance/regret.py` times others.
 """
 
 WINDOW_TILES: Final = tuple(
     TileTimes(options, time, time)
     for options, time in (
-        (LOWEST_OPTIONS, 30),
+        (LOWEST_OPTIONS, 34),
         (LOW_OPTIONS, 38),
-        (SMALL_OPTIONS, 42),
-        (WINDOWED_OPTIONS, 45),
+        (SMALL_OPTIONS, 46),
+        (WINDOWED_OPTIONS, 43),
         (HIGH_OPTIONS, 59),
         (LARGE_OPTIONS, 55),
     )
@@ -71,8 +78,8 @@ WINDOW_TILES: Final = tuple(
 """The tiles of convolutions and their gradients, as `PRODUCT_TILES`; 20 is a us on an H200.
 
 The rows are kernels, or channels, and the columns the places of all images.  Of 89 products
-there, forward and backward, with 3 to 1,024 channels, 1 x 1 to 7 x 7, the choice takes 2 % more
-than the best of the six for each, at worst 71 %; tiles of 128 x 64 for all take 48 % more.
+there, forward and backward, with 3 to 1,024 channels, 1 x 1 to 7 x 7, the choice takes 1.3 % more
+than the best of the six for each, at worst 29 %; tiles of 128 x 64 for all take 48 % more.
 """
 
 NARROW: Final = 64
@@ -169,8 +176,9 @@ def _fastest(
 ) -> Iterator[ScheduleChoice]:
     """Yield schedules with these tiles, each with the guard that none after it takes less time."""
     least = f"{reason}; these tiles should take least time"
-    times = [_time(task, each) for each in tiles]
-    for number, (each, time) in enumerate(zip(tiles, times, strict=True)):
+    suited = [each for each in tiles if not suits_gemm(task, each.options)]
+    times = [_time(task, each) for each in suited]
+    for number, (each, time) in enumerate(zip(suited, times, strict=True)):
         later = times[number + 1 :]
         guard = all_of(*(compare("<=", time, other) for other in later))
         yield ScheduleChoice("gemm", least, guard, each.options)
@@ -181,5 +189,9 @@ def _time(task: Task, tiles: TileTimes) -> Size:
     tiling = tiling_of(tiles.options)
     shares = TermShares.of(task, tiling)
     turns = select(shares_terms(task, tiling), shares.duration, shares.waves)
+    if tiling.slices > 1:
+        # Slices have few turns.  In the only one, nothing is computed while it is loaded: 10,000
+        # products of 200 x 64 by 64 x 10 take 1,400 us on an H200, and 890 in two turns.
+        turns = turns * select(compare(">", shares.turns, 1), 1, 2)
     by_vectors, _ = whole_vectors(task)
-    return turns * select(by_vectors, tiles.vectors, tiles.single)
+    return (turns + START) * select(by_vectors, tiles.vectors, tiles.single)

@@ -287,8 +287,19 @@ class Operand:
         """Return the vector that an invocation reads from block `block` of a tile's line."""
         if not self.along_terms:
             return line[at + block * self.across]
+        return line[block][self.turned(at, term)]
+
+    def turned(self, at: t.Expr, term: t.Expr) -> t.Expr:
+        """Return a vector's place in its block, XORed with the number for a term."""
         turn = self.exchange(term)
-        return line[block][at if turn == t.ZERO else t.Binary("^", at, turn)]
+        return at if turn == t.ZERO else t.Binary("^", at, turn)
+
+    def place_in(self, line: t.Expr, at: t.Expr) -> t.Expr:
+        """Return vector number `at` of a tile's line, for use when the loop over terms is done."""
+        tile = self.tile(t.ZERO if self.tiling.buffers > 1 else None)
+        if not self.along_terms:
+            return tile[line][at]
+        return tile[line][at // self.across][at % self.across]
 
     def exchange(self, term: t.Expr) -> t.Expr:
         """Return the number with which a vector's place in its block is XORed, for a term.
@@ -300,10 +311,12 @@ class Operand:
             term       0 1 2 3    4 5 6 7    8 ...       (16 terms, transposed in fours)
             place of   at ^ 0     at ^ 2     at ^ 4
         """
-        if self.across % BANKS or self.tiling.k % BANKS:
+        if not self.along_terms or self.across % BANKS or self.tiling.k % BANKS:
             return t.ZERO
         if not self.turns_over:
             return term % BANKS
+        if self.tiling.k > VECTOR * BANKS:
+            return term // VECTOR % BANKS
         return term // VECTOR * VECTOR // (self.tiling.k // BANKS)
 
     def clear(self, count: t.Expr) -> list[t.Stmt]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from kerngen.schedule.contraction import LEFT, RIGHT, Contraction
+from kerngen.schedule.gemm.slices import Slices
 from kerngen.schedule.gemm.tiling import GROUP, VECTOR, Tiling
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
@@ -93,12 +94,15 @@ class RegisterTile:
         name: str = "acc",
         *,
         gaps: tuple[int, int] = (1, 1),
+        slices: Slices | None = None,
     ) -> None:
         """Name the accumulators: one vector per row and four columns.
 
         The four rows of a block lie `gaps[0]` apart in the tile, the four columns of a
         vector `gaps[1]`: those are the gaps of the operands (`Operand.spreads`).
+        With `slices`, this invocation adds the terms of one of them.
         """
+        self._slices = slices
         self._row_gap, self._column_gap = gaps
         self.found = found
         self._builder = builder
@@ -121,8 +125,11 @@ class RegisterTile:
 
     def place(self) -> list[t.Stmt]:
         """Return `let`s of this invocation's column and row in the tile."""
+        sliced = self._slices.place() if self._slices else []
         column, row = self.own_place()
-        return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
+        named = [t.Let(self._column.name, column), t.Let(self._row.name, row)]
+        turned = self._slices.turn(self._row, self._column) if self._slices else []
+        return [*sliced, *named, *turned]
 
     def put(self, column: t.Ident, row: t.Ident) -> None:
         """Use the column and row that another register tile's `place` has named."""
@@ -135,6 +142,8 @@ class RegisterTile:
     def own_place(self) -> tuple[t.Expr, t.Expr]:
         """Return this invocation's column and row among the invocations of the tile."""
         t_, lane = self._tiling, self._builder.lane
+        if self._slices:
+            lane = self._slices.lane
         # Invocations of a subgroup form a block, not a line, so that they read few
         # different vectors of the tiles: 8 columns and 4 rows take 12, a line of 32 takes 33.
         across = t_.columns // t_.lane_columns
@@ -226,7 +235,9 @@ class RegisterTile:
             }
         """
         body, terms = self._take(t.u32(p), buffer, TermConditions())
-        body += terms if left_over is None else [t.If(t.u32(p) < left_over, (*terms,))]
+        if left_over is not None:
+            terms = [t.If(self._term_of(t.u32(p)) < left_over, (*terms,))]
+        body += terms
         return t.Block(f"{self._left.counter} = {p}", tuple(body))
 
     def accumulate_some(
@@ -241,11 +252,15 @@ class RegisterTile:
     ) -> tuple[list[t.Stmt], list[t.Stmt]]:
         """Return the reads of a term's factors, and the additions to the totals."""
         body: list[t.Stmt] = []
-        left = self._read(self._left, self._left.tile(buffer)[p], self._row, p, body)
-        right = self._read(
-            self._right, self._right.tile(buffer)[p], self._column, p, body
-        )
+        line = self._term_of(p)
+        row, column = self._slices.places if self._slices else (self._row, self._column)
+        left = self._read(self._left, self._left.tile(buffer)[line], row, p, body)
+        right = self._read(self._right, self._right.tile(buffer)[line], column, p, body)
         return body, self._terms(left, right, kept)
+
+    def _term_of(self, p: t.Expr) -> t.Expr:
+        """Return the number in its turn of term `p` of this invocation."""
+        return self._slices.first_term + p if self._slices else p
 
     def _terms(
         self, left: Sequence[t.Ident], right: Sequence[t.Ident], kept: TermConditions

@@ -48,6 +48,7 @@ from kerngen.schedule.gemm.phases import (
 from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.gemm.result import TileResult
 from kerngen.schedule.gemm.shares import TermShares
+from kerngen.schedule.gemm.slices import Slices
 from kerngen.schedule.gemm.stream import ProductTiles, slot_of
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
 from kerngen.schedule.gemm.triangle import TermRange
@@ -143,6 +144,9 @@ class GemmShader:
         singly = not self.access.stores_vectors
         self.left = self._operand(found.left, rows, "a", *left)
         self.right = self._operand(found.right, columns, "b", *right, singly=singly)
+        self.slices: Slices | None = None
+        if t_.slices > 1:
+            self.slices = Slices(self.builder, t_, self.left, self.right)
         self.registers = RegisterTile(
             self.builder,
             self.tiling,
@@ -150,6 +154,7 @@ class GemmShader:
             self.left,
             self.right,
             gaps=(self.left.gap, self.right.gap),
+            slices=self.slices,
         )
         strides = of_strides(self.builder, self.phases) if self.phases else {}
         self.tiles = ProductTiles(self.builder, self.body, self.shares, strides)
@@ -339,6 +344,8 @@ class GemmShader:
             ends = self.begin, self.end
             self.begin, self.end = self.bounded.write(origin, *ends, self.padding)
         self.body += [t.Blank(), *self._loop()]
+        if self.slices:
+            self.body += self.slices.join(self.registers.found, self.registers.totals)
         result = TileResult(
             self.builder,
             self.tiling,
@@ -349,7 +356,11 @@ class GemmShader:
             self.slot,
             self.phases,
         )
-        self.body += [t.Blank(), *result.write(batch)]
+        written = result.write(batch)
+        self.body += [
+            t.Blank(),
+            *(self.slices.first(written) if self.slices else written),
+        ]
 
     def _let(self, wanted: str, value: t.Expr) -> t.Ident:
         return self.tiles.let(wanted, value)
@@ -481,7 +492,7 @@ class GemmShader:
         left_over = None
         if not self.access.loads_vectors and not self.registers.found.is_product:
             left_over = self._left(following)
-        terms = range(self.tiling.k)
+        terms = range(self.tiling.slice_terms)
         every = [self.registers.accumulate(p, buffer, left_over) for p in terms]
         if not self.bounded:
             return every

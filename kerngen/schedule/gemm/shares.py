@@ -47,12 +47,13 @@ On an H200, in us, where the rows of a tile count as 32, and as what they are:
 | 16 x 2048 by 2048 x 2048, `nt` | 16 x 128 x 16 | 16 | 23 |
 """
 
-LEAST_WAVE: Final = 7
-"""A tile takes at least 7/10 of the time that it takes on a full device, however few others run.
+LEAST_WAVE: Final = (6, 4)
+"""A tile takes at least 6/10 of the time that it takes on a full device, however few others run;
+in slices, which have more invocations for a tile, 4/10.
 
-Few hide less of the time that reading memory takes: on an H200, 1024 x 1024 x 1024 in tiles of 64 x
-64, two on each multiprocessor and not four, takes 61 us where a cache has both factors, and 74 us
-where none has.
+Few hide less of the time that reading memory takes.  Of 39 products on an H200, where no
+multiprocessor had two tiles, and four would have filled it, a turn took 0.60 to 0.67 of its time on
+a full device in tiles of 32 x 32, and 0.32 to 0.37 in slices; in slices of 64 x 64 0.30 to 0.35.
 """
 
 FAR_APART: Final = 32
@@ -63,15 +64,22 @@ Those with whole tiles read the same terms at the same time, which a cache then 
 odd sides 3.57 and 3.61, though a device has 3 % fewer turns then.
 """
 
-JOIN_COST: Final = (4, 6)
+JOIN_COST: Final = (2, 3)
 """What the second dispatch and its slots take, in turns of large tiles and of others.
 
-It is about the same time, but turns of large tiles are longer.  In the mean of 100 products on an
-H200 it is 3.2 turns of 128 x 64, 4.8 of 64 x 64 and 7.5 of 32 x 32.
+It is about the same time, but turns of large tiles are longer.  In the median of 250 products on an
+H200 it is 2 turns of 128 x 64, and 3 of 64 x 64 or 32 x 32.
 """
 
-LARGE_ABOVE: Final = 64 * 64
-"""Tiles of more results are large."""
+LARGE_ABOVE: Final = 2**16
+"""Tiles are large whose turns have more products of two numbers than 64 x 64 x 16 has."""
+
+SLOTS_OF_TURN: Final = 32
+"""How many slots of a tile the second dispatch adds in the time of a turn.
+
+On an H200 a slot takes 0.04 us, and a turn 1.3 to 3.2.  Without that, 128 x 4096 x 128 of `nt` has
+four tiles of 64 x 64 with 128 slots each, and takes 20 us; in tiles of 32 x 32 it takes 12.
+"""
 
 
 @final
@@ -79,8 +87,9 @@ LARGE_ABOVE: Final = 64 * 64
 class TermShares:
     """How the workgroups share the loop turns of all tiles.
 
-    `m`, `n` and `k` are the sizes of a tile, and `most` is the number of workgroups that a
-    device is taken to run at once.  Each of the `phases` of the columns has tiles of its own.
+    `m`, `n` and `k` are the sizes of a tile, `most` is the number of workgroups that a device is
+    taken to run at once, and `slices` the number of invocations that share an element's terms.
+    Each of the `phases` of the columns has tiles of its own.
     """
 
     task: Task
@@ -88,6 +97,7 @@ class TermShares:
     n: host.Size
     k: host.Size
     most: host.Size
+    slices: host.Size
     phases: Phases | None = field(default=None, kw_only=True)
 
     @classmethod
@@ -162,22 +172,27 @@ class TermShares:
         1856 x 416 in tiles of 64 x 64, up to 11 on each of 132, takes 114 us (72 turns), and
         124 us if workgroups share the terms (75).
         """
-        least = host.ceil_div(self.turns * LEAST_WAVE, 10)
+        whole, sliced = LEAST_WAVE
+        part = host.select(host.compare(">", self.slices, 1), sliced, whole)
+        least = host.ceil_div(self.turns * part, 10)
         own = host.ceil_div(self.turns * self.own_tiles, self.at_once)
         return host.maximum(least, own)
 
     @property
     def shared_time(self) -> host.Size:
         """How long even shares take, in turns, with the second dispatch."""
-        large = host.compare(">", self.m * self.n, LARGE_ABOVE)
-        return self.shared_turns + host.select(large, *JOIN_COST)
+        large = host.compare(">", self.m * self.n * self.k, LARGE_ABOVE)
+        # In this order, no product can be too large for a u32 of the shader.
+        slots = host.quotient(self.turns, self.even_share)
+        slots = host.quotient(slots, SLOTS_OF_TURN)
+        return host.add(self.shared_turns, host.select(large, *JOIN_COST), slots)
 
     @property
     def share(self) -> host.Size:
         """The turns of a workgroup: an even share if that is faster, or all turns of a tile.
 
         The last workgroup has what is left.  In tiles of 128 x 64 x 16, of which 396 run at once,
-        1024 x 1024 x 1024 is shared: its 128 tiles take 45 turns, and shares 21 + 1 + 4.  On an
+        1024 x 1024 x 1024 is shared: its 128 tiles take 39 turns, and shares 21 + 1 + 2.  On an
         H200 it takes 73 us, and 61 shared.
         """
         faster = host.compare(">", self.waves, self.shared_time)
@@ -225,6 +240,6 @@ def batch_of(task: Task) -> tuple[Index, ...]:
     return tuple(index for index in task.domain if index not in rows + columns)
 
 
-def tile_numbers(tiling: Tiling) -> tuple[int, int, int, int]:
-    """Return the tile sizes that the shares depend on."""
-    return tiling.m, tiling.n, tiling.k, tiling.stream
+def tile_numbers(tiling: Tiling) -> tuple[int, int, int, int, int]:
+    """Return the numbers of a tiling that the shares depend on."""
+    return tiling.m, tiling.n, tiling.k, tiling.stream, tiling.slices

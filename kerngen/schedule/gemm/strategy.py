@@ -55,6 +55,15 @@ def fits_gemm(task: Task) -> str:
     return ""
 
 
+def suits_gemm(task: Task, options: Options) -> str:
+    """Return why these options do not suit a stage that `gemm` fits, or "" if they do."""
+    found, _ = product_of(task)
+    types = {found.type, found.left.type, found.right.type}
+    if tiling_of(options).slices > 1 and len(types) > 1:
+        return "its sums are of another type than its factors, in whose tiles slices join them"
+    return ""
+
+
 def shares_terms(task: Task, tiling: Tiling) -> Guard:
     """Return the condition that workgroups may share the terms of a tiling's tiles.
 

@@ -56,8 +56,8 @@ elements, and share their slots.
 PIECE: Final = JOIN_COLUMNS * LANES
 """How many elements of a tile a workgroup of the second dispatch adds up: 256."""
 
-NAMES: Final = ("TILE_M", "TILE_N", "TILE_K", "STREAM")
-"""The overrides of the second dispatch: m, n and k of a tile, and the most workgroups."""
+NAMES: Final = ("TILE_M", "TILE_N", "TILE_K", "STREAM", "SLICES")
+"""The overrides of the second dispatch: `tile_numbers`."""
 
 
 @final

@@ -32,6 +32,7 @@ class Tiling:
     - `lane_columns x lane_rows`: how 32 neighbouring invocations lie in the tile
     - `stream`: how many workgroups share the terms of all tiles (`stream.py`); with 0,
       each has a tile
+    - `slices`: how many invocations share the terms of an element, in each turn (`slices.py`)
 
     The default tile, 128 x 128 of 8 x 16 each, has 8 columns and 16 rows of invocations.
     """
@@ -46,6 +47,7 @@ class Tiling:
     lane_columns: int = 8
     lane_rows: int = 4
     stream: int = 0
+    slices: int = 1
 
     @property
     def columns(self) -> int:
@@ -63,9 +65,29 @@ class Tiling:
         return self.micro_m * self.micro_n
 
     @property
+    def slice_invocations(self) -> int:
+        """The number of invocations of a slice, which has all elements of the tile."""
+        return self.rows * self.columns
+
+    @property
+    def slice_terms(self) -> int:
+        """The number of terms that an invocation adds in a turn."""
+        return self.k // self.slices
+
+    @property
     def invocations(self) -> int:
         """The number of invocations of a workgroup."""
-        return self.rows * self.columns
+        return self.slice_invocations * self.slices
+
+    @property
+    def slice_lines(self) -> int:
+        """How many lines of the larger factor's tile hold a vector of each invocation of a slice."""
+        return -(-self.slice_invocations * VECTOR // max(self.m, self.n))
+
+    @property
+    def sums_at_once(self) -> int:
+        """How many vectors of sums an invocation keeps in that tile, with half of the slices."""
+        return self.k // (self.slice_lines * max(self.slices // 2, 1))
 
     def faults(self) -> Iterator[str]:
         """Yield the first fault of the tile sizes, if any, in the user's words."""
@@ -92,6 +114,23 @@ class Tiling:
                 f"lanes{lanes} do not divide the {self.columns} x {self.rows} "
                 f"invocations of a tile"
             )
+        elif self.slices > 1:
+            yield from self._slice_faults()
+
+    def _slice_faults(self) -> Iterator[str]:
+        """Yield the first fault of the slices, if any."""
+        tile, terms = (self.m, self.n, self.k), self.slice_terms
+        powers = not any(size & (size - 1) for size in (self.slices, self.k))
+        if not powers or terms < VECTOR:
+            yield (
+                f"with slices({self.slices}), they and tile's k must be powers of 2, and k "
+                f"at least {VECTOR * self.slices}"
+            )
+        elif not self.sums_at_once:
+            yield (
+                f"tile{tile} has no place for the sums of slices({self.slices}): fewer slices, or "
+                f"a larger k"
+            )
 
 
 DEFAULT: Final = Tiling()
@@ -107,6 +146,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "buffers": ("buffers",),
     "lanes": ("lane_columns", "lane_rows"),
     "stream": ("stream",),
+    "slices": ("slices",),
 }
 """The fields that each option of `gemm` sets, in the order of its values."""
 
@@ -155,6 +195,15 @@ SMALL_OPTIONS: Final[Options] = {
 """For small products, which would have few large tiles."""
 
 SMALL: Final = tiling_of(SMALL_OPTIONS)
+
+SMALL_SLICED_OPTIONS: Final[Options] = {
+    "tile": (32, 32, 64),
+    "micro": (4, 4),
+    "stream": (4 * MULTIPROCESSORS,),
+    "slices": (2,),
+}
+"""For small products of more than 64 terms, with too few tiles to keep a device busy: 512 x 512 x 512
+takes 13 us on an H200, and 16 in tiles of 32 x 32 x 32 without slices."""
 
 TINY_OPTIONS: Final[Options] = {"tile": (32, 32, 8), "micro": (4, 4)}
 """For many matrices of up to 32 x 32 results: 5,000 products of 18 x 18 take 58 us on an H200, and
@@ -209,6 +258,17 @@ MEDIUM_OPTIONS: Final[Options] = {
     "stream": (4 * MULTIPROCESSORS,),
 }
 """For products of middle size."""
+
+MEDIUM_SLICED_OPTIONS: Final[Options] = {
+    "tile": (64, 64, 32),
+    "micro": (8, 8),
+    "stream": (4 * MULTIPROCESSORS,),
+    "slices": (2,),
+}
+"""For products of middle size with one or two tiles for a multiprocessor: 1024 x 1024 x 1024 takes
+54 us on an H200, and 60 to 63 in tiles of 64 x 64 x 16, 128 x 64 and 128 x 128.  Turns of 64 terms
+in four slices are faster where there are about as many tiles as multiprocessors (640 x 640 x 640: 20
+us, and 27), slower elsewhere (62), and need 32 KiB of workgroup memory."""
 
 LARGE_OPTIONS: Final[Options] = {
     "tile": (128, 64, 16),

@@ -160,7 +160,7 @@ class TermRange:
             ),
         )
         inner += registers.accumulate_some(p, buffer, kept)
-        k = t.u32(self.tiling.k)
+        k = t.u32(self.tiling.slice_terms)
         end = k if left_over is None else t.call("min", k, left_over)
         return [*body, t.count_up(p.name, 0, end, 1, *inner)]
 

@@ -147,9 +147,7 @@ class Unit:
         if not o.along_terms:
             return [t.Assign(tile[self._over][self._at], self.registers[0])]
         block, at = self._at // o.across, self._at % o.across
-        turn = o.exchange(self._over)
-        if turn != t.ZERO:
-            at = t.Binary("^", at, turn)
+        at = o.turned(at, self._over)
         if not o.turns_over:
             return [t.Assign(tile[self._over][block][at], self.registers[0])]
         # Vector n of the transpose has component n of every line.

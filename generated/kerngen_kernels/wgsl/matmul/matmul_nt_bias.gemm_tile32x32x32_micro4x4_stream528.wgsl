@@ -43,8 +43,8 @@ fn main(
     let least = min(2u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
     let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
-    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 3u) >> 2u);
-    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
+    let waves = max((turns * 6u + 9u) / 10u, (turns * own_tiles + 3u) >> 2u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + ((turns / even_share) >> 5u) + 3u);
     if (group * share >= all_turns) {
         return;
     }
@@ -438,8 +438,8 @@ fn singly(
     let least = min(2u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
     let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
-    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 3u) >> 2u);
-    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
+    let waves = max((turns * 6u + 9u) / 10u, (turns * own_tiles + 3u) >> 2u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + ((turns / even_share) >> 5u) + 3u);
     if (group * share >= all_turns) {
         return;
     }
@@ -840,8 +840,8 @@ fn edge(
     let least = min(2u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
     let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
-    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 3u) >> 2u);
-    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 6u);
+    let waves = max((turns * 6u + 9u) / 10u, (turns * own_tiles + 3u) >> 2u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + ((turns / even_share) >> 5u) + 3u);
     if (group * share >= all_turns) {
         return;
     }

@@ -6,6 +6,7 @@ override TILE_M: u32;
 override TILE_N: u32;
 override TILE_K: u32;
 override STREAM: u32;
+override SLICES: u32;
 
 struct Uniform {
     s: u32,  // offset 0
@@ -39,8 +40,8 @@ fn finish(
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
     let at_once = max((STREAM + 66u) / 132u, 1u);
     let own_tiles = (tile_rows * tile_columns + (STREAM + at_once - 1u) / at_once - 1u) / ((STREAM + at_once - 1u) / at_once);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + at_once - 1u) / at_once);
-    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + select(6u, 4u, TILE_M * TILE_N > 4096u));
+    let waves = max((turns * select(6u, 4u, SLICES > 1u) + 9u) / 10u, (turns * own_tiles + at_once - 1u) / at_once);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + select(3u, 2u, TILE_M * TILE_N * TILE_K > 65536u) + ((turns / even_share) >> 5u));
     let which = number / pieces;
     let by_tile = share < turns;
     let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);
@@ -93,8 +94,8 @@ fn finish_edge(
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
     let at_once = max((STREAM + 66u) / 132u, 1u);
     let own_tiles = (tile_rows * tile_columns + (STREAM + at_once - 1u) / at_once - 1u) / ((STREAM + at_once - 1u) / at_once);
-    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + at_once - 1u) / at_once);
-    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + select(6u, 4u, TILE_M * TILE_N > 4096u));
+    let waves = max((turns * select(6u, 4u, SLICES > 1u) + 9u) / 10u, (turns * own_tiles + at_once - 1u) / at_once);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + select(3u, 2u, TILE_M * TILE_N * TILE_K > 65536u) + ((turns / even_share) >> 5u));
     let which = number / pieces;
     let by_tile = share < turns;
     let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);

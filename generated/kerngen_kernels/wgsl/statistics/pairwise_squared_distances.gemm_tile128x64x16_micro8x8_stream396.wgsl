@@ -39,8 +39,8 @@ fn main(
     let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
     let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
-    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
-    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 4u);
+    let waves = max((turns * 6u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + ((turns / even_share) >> 5u) + 2u);
     if (group * share >= all_turns) {
         return;
     }
@@ -562,8 +562,8 @@ fn edge(
     let least = min(1u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
     let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
-    let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
-    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + 4u);
+    let waves = max((turns * 6u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
+    let share = select(turns, even_share, waves > even_share + ((even_share + 31u) >> 5u) + ((turns / even_share) >> 5u) + 2u);
     if (group * share >= all_turns) {
         return;
     }
