@@ -85,7 +85,7 @@ class Slices:
         return self._builder.let(body, f"{operand.name}_place", place)
 
     def join(self, found: Contraction, totals: Sequence[t.Expr]) -> list[t.Stmt]:
-        """Return what adds the sums of the slices to those of slice 0, in pairs of slices."""
+        """Return the additions of all slices' sums to those of slice 0, in pairs of slices."""
         body: list[t.Stmt] = []
         line = self._builder.let(body, "kept_line", self.lane // self._keeper.line)
         at = self._builder.let(body, "kept_at", self.lane % self._keeper.line)
@@ -104,7 +104,7 @@ class Slices:
         half: int,
         place: tuple[t.Expr, t.Expr],
     ) -> list[t.Stmt]:
-        """Return what adds sums of `half` of the slices to those of as many before them.
+        """Return the additions of the sums of `half` of the slices to those of as many before.
 
         Each vector is kept in lines of its own, in which the invocations of a slice have places.
         """
