@@ -54,7 +54,7 @@ class BadTiling(Diagnostic, code="KG0752"):
     def default(self) -> str:
         """The options of the strategy's default tiling, as they are written in a schedule."""
         return {
-            "gemm": "tile(128, 128, 16) micro(8, 16) pad(0) lanes(8, 4)",
+            "gemm": "tile(128, 128, 16) micro(8, 16) pad(0) buffers(1) lanes(8, 4) stream(0) slices(1)",
             "flash": "tile(64, 64, 64) micro(8, 8) depth(16, 16)",
         }[self.strategy]
 

@@ -53,7 +53,7 @@ WORDS: Final = (
     *"!= < <= > >= | ^ & << >> + - * / % ~ && || ! ? ** // /// //! /* */".split(),
     *"exp log sqrt pow abs clamp fma dot cross determinant transpose".split(),
     *"normalize round floor erf is_nan extractBits insertBits countOneBits".split(),
-    *"map reduce rows gemv gemm generic tile micro pad buffers lanes split stream".split(),
+    *"map reduce rows gemv gemm generic tile micro pad buffers lanes split stream slices".split(),
     *"@size @align adapter.f16 adapter.workgroup_bytes .x .xyzw [0] [i]".split(),
     '"a.kern"',
     '"../a.kern"',

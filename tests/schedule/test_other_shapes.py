@@ -165,10 +165,6 @@ CHOSEN = {
     ("nt", (86, 3993, 24)): "gemm_tile32x32x32_micro4x4_stream528",
     ("nt", (86, 1993, 24)): "gemv_rows4_columns4_lanes64x4",
     ("nt", (32, 100_000, 32)): "gemm_tile32x32x32_micro4x4_stream528",
-    (
-        "nn",
-        (64, 60_000, 64),
-    ): "gemm_tile32x32x32_micro4x4_stream528",  # By the estimate.
     ("tt", (20, 300, 20)): "gemm_tile32x32x64_micro4x4_stream528_slices2",
     ("squared", (0, 8, 200_000)): "generic",
     ("squared", (0, 20_000, 63)): "gemv",

@@ -115,6 +115,21 @@ def test_slices_agree(
     agrees(ctx, replace(tiling, stream=3), transposed, (4, 4, 20))
 
 
+def test_floats_are_compared_without_slices(ctx: gpu.Context) -> None:
+    """Their ranks are integers, for which a tile of floats has no place."""
+    text = """kernel f(a: f32[m, k], b: f32[n, k]) -> c: f32[m, n] {
+        c[i, j] = max[p] (a[i, p] + b[j, p]);
+    }"""
+    a, b = Inputs(1).f32(200, 65), Inputs(2).f32(190, 65)
+    with built(text) as (kernel,):
+        (c,) = kernel.launch(ctx, (ctx.tensor(a), ctx.tensor(b)), (), (None,))
+        dims = {"m": 200, "k": 65, "n": 190}
+        (choice,) = ctx.backend.choices(kernel, dims)
+    assert choice.strategy.startswith("gemm_tile")
+    assert "slices" not in choice.strategy
+    np.testing.assert_array_equal(c.numpy(), (a[:, None] + b).max(-1))
+
+
 def agrees(
     ctx: gpu.Context,
     tiling: Tiling,

@@ -31,8 +31,8 @@ WAYS: Final = (
     "gemm tile(16, 32, 8) micro(4, 4)",
     "gemm tile(32, 16, 8) micro(4, 4) stream(3)",
     "gemm tile(16, 32, 16) micro(4, 4) buffers(2)",
-    "gemm tile(32, 32, 32) micro(4, 4) slices(2)",
 )
+SLICED: Final = "gemm tile(32, 32, 32) micro(4, 4) slices(2)"
 
 
 @final
@@ -60,7 +60,13 @@ CONDITIONS: Final[dict[str, Callable[[At], Array]]] = {
     "p < at[]": lambda x: x.p < x.s,
     "p <= n - 1 - i": lambda x: x.p + x.i <= x.n - 1,
 }
-TERMS: Final = {"sum": "a[i, p] * b[p, j]", "min": "(a[i, p] + b[p, j])"}
+TERMS: Final = {
+    "sum": "sum[p when {}] a[i, p] * b[p, j]",
+    "sum of sums": "sum[p when {}] (a[i, p] + b[p, j])",
+    "min": "min[p when {}] (a[i, p] + b[p, j])",
+}
+"""Reductions by kind; `{}` is the condition."""
+
 SIZES: Final = ((1, 1, 1), (33, 65, 37), (32, 64, 48), (36, 20, 28), (40, 8, 5))
 
 
@@ -71,7 +77,7 @@ def source(condition: str, way: str, kind: str = "sum", tensors: str = "") -> st
     own = tensors or "a: f32[n, k], b: f32[k, m]"
     return f"""
     kernel f({own}{number}{shift}) -> y: f32[n, m] {{
-        y[i, j] = {kind}[p when {condition.replace("at[]", "at")}] {TERMS[kind]};
+        y[i, j] = {TERMS[kind].format(condition.replace("at[]", "at"))};
     }}
     {schedule}
     """
@@ -96,6 +102,8 @@ def check(ctx: gpu.Context, module: Any, sizes: tuple[int, int, int], **of: Any)
     with np.errstate(invalid="ignore"):
         if kind == "sum":
             wanted = np.where(kept, left * right, 0).sum(-1)
+        elif kind == "sum of sums":
+            wanted = np.where(kept, left + right, 0).sum(-1)
         else:
             wanted = np.where(kept, left + right, np.inf).min(-1)
     numbers = {"shift": shift} if "shift" in condition else {}
@@ -156,6 +164,14 @@ def test_other_reductions_than_sums(ctx: gpu.Context) -> None:
                 check(ctx, module, size, condition=condition, kind="min")
 
 
+@pytest.mark.parametrize("kind", ["sum", "sum of sums"])
+def test_slices_have_terms_of_their_own(ctx: gpu.Context, kind: str) -> None:
+    for condition in ("p <= i", "p > j"):
+        with built_module(source(condition, SLICED, kind)) as module:
+            for size in SIZES:
+                check(ctx, module, size, condition=condition, kind=kind)
+
+
 def test_default_of_a_triangle(ctx: gpu.Context) -> None:
     """Tiles are chosen where they would be without the condition, but not for windows."""
     condition = "p <= i"
@@ -185,8 +201,8 @@ def test_conditions_that_are_no_bounds(condition: str, fault: str) -> None:
 @given(data=st.data())
 def test_random_bands(ctx: gpu.Context, data: st.DataObject) -> None:
     condition = data.draw(st.sampled_from(sorted(CONDITIONS)))
-    way = data.draw(st.sampled_from(WAYS))
     kind = data.draw(st.sampled_from(sorted(TERMS)))
+    way = data.draw(st.sampled_from(WAYS if kind == "min" else (*WAYS, SLICED)))
     with built_module(source(condition, way, kind)) as module:
         for _ in range(4):
             size = st.tuples(*(st.integers(1, 80),) * 3)

@@ -56,7 +56,7 @@ PRODUCT_TILES: Final = (
 )
 """The tiles of products: those for which the time, times `TermShares.duration`, is least.
 
-The times are relative; 22 is a us on an H200.  Large tiles read less for each sum, and compute 1.6
+The times are relative; 22 to 25 are a us on an H200.  Large tiles read less for each sum, and compute 1.6
 times as many terms in a unit of time as small ones; but they waste more where they don't fill a
 side of the result, or the device.  Slices waste less of a device that few tiles keep busy.  There,
 of 297 products with sides of 32 to 4,097, aligned or not, of which no cache has the factors, the
@@ -75,7 +75,7 @@ WINDOW_TILES: Final = tuple(
         (LARGE_OPTIONS, 55),
     )
 )
-"""The tiles of convolutions and their gradients, as `PRODUCT_TILES`; 20 is a us on an H200.
+"""The tiles of convolutions and their gradients, as `PRODUCT_TILES`; 20 is about a us on an H200.
 
 The rows are kernels, or channels, and the columns the places of all images.  Of 89 products
 there, forward and backward, with 3 to 1,024 channels, 1 x 1 to 7 x 7, the choice takes 1.3 % more

@@ -234,33 +234,46 @@ class RegisterTile:
                 ...
             }
         """
-        body, terms = self._take(t.u32(p), buffer, TermConditions())
+        term: t.Expr = t.u32(p)
+        at: tuple[t.Expr, t.Expr] = self._row, self._column
+        if self._slices:
+            term, at = self._slices.first_term + p, self._slices.places
+        body, terms = self._take(term, at, t.u32(p), buffer, TermConditions())
         if left_over is not None:
-            terms = [t.If(self._term_of(t.u32(p)) < left_over, (*terms,))]
-        body += terms
-        return t.Block(f"{self._left.counter} = {p}", tuple(body))
+            terms = [t.If(term < left_over, (*terms,))]
+        return t.Block(f"{self._left.counter} = {p}", (*body, *terms))
 
     def accumulate_some(
-        self, p: t.Expr, buffer: t.Expr | None, kept: TermConditions
+        self, term: t.Expr, buffer: t.Expr | None, kept: TermConditions
     ) -> list[t.Stmt]:
-        """Return statements that add a term where the conditions `kept` hold."""
-        body, terms = self._take(p, buffer, kept)
+        """Return statements that add a term of a turn where the conditions `kept` hold."""
+        at = self._row, self._column
+        body, terms = self._take(term, at, term, buffer, kept)
         return body + terms
 
-    def _take(
-        self, p: t.Expr, buffer: t.Expr | None, kept: TermConditions
-    ) -> tuple[list[t.Stmt], list[t.Stmt]]:
-        """Return the reads of a term's factors, and the additions to the totals."""
-        body: list[t.Stmt] = []
-        line = self._term_of(p)
-        row, column = self._slices.places if self._slices else (self._row, self._column)
-        left = self._read(self._left, self._left.tile(buffer)[line], row, p, body)
-        right = self._read(self._right, self._right.tile(buffer)[line], column, p, body)
-        return body, self._terms(left, right, kept)
+    @property
+    def first_term(self) -> t.Expr:
+        """The number of this invocation's first term in each turn."""
+        return self._slices.first_term if self._slices else t.ZERO
 
-    def _term_of(self, p: t.Expr) -> t.Expr:
-        """Return the number in its turn of term `p` of this invocation."""
-        return self._slices.first_term + p if self._slices else p
+    def _take(
+        self,
+        term: t.Expr,
+        at: tuple[t.Expr, t.Expr],
+        p: t.Expr,
+        buffer: t.Expr | None,
+        kept: TermConditions,
+    ) -> tuple[list[t.Stmt], list[t.Stmt]]:
+        """Return the reads of a term's factors, and the additions to the totals.
+
+        The factors are in line `term` of their tiles, at the places `at`, which are XORed with
+        the numbers for term `p` (`Factor.vector_of`).
+        """
+        body: list[t.Stmt] = []
+        row, column = at
+        left = self._read(self._left, self._left.tile(buffer)[term], row, p, body)
+        right = self._read(self._right, self._right.tile(buffer)[term], column, p, body)
+        return body, self._terms(left, right, kept)
 
     def _terms(
         self, left: Sequence[t.Ident], right: Sequence[t.Ident], kept: TermConditions

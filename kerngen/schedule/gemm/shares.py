@@ -170,7 +170,7 @@ class TermShares:
         Where four workgroups run at once, a multiprocessor with five tiles takes 5/4 of the time
         of one with four; one with two takes not half of it, but `LEAST_WAVE`.  On an H200, 2944 x
         1856 x 416 in tiles of 64 x 64, up to 11 on each of 132, takes 114 us (72 turns), and
-        124 us if workgroups share the terms (75).
+        124 us if workgroups share the terms (72).
         """
         whole, sliced = LEAST_WAVE
         part = host.select(host.compare(">", self.slices, 1), sliced, whole)

@@ -28,6 +28,7 @@ from kerngen.schedule.gemm.shader import Access, GemmShader, wide_tensors
 from kerngen.schedule.gemm.shares import TermShares
 from kerngen.schedule.gemm.stream import joining_shader
 from kerngen.schedule.gemm.tiling import DEFAULT, VECTOR, Tiling, tiling_of
+from kerngen.schedule.lowering.ranks import ranked
 from kerngen.schedule.lowering.steps import last_extents, vector_tensors
 from kerngen.schedule.program import Variant
 from kerngen.schedule.sizes import all_divisible, domain_size
@@ -57,11 +58,17 @@ def fits_gemm(task: Task) -> str:
 
 def suits_gemm(task: Task, options: Options) -> str:
     """Return why these options do not suit a stage that `gemm` fits, or "" if they do."""
-    found, _ = product_of(task)
-    types = {found.type, found.left.type, found.right.type}
-    if tiling_of(options).slices > 1 and len(types) > 1:
-        return "its sums are of another type than its factors, in whose tiles slices join them"
-    return ""
+    found, _ = product_of(ranked(task))
+    if (
+        tiling_of(options).slices == 1
+        or found.type == found.left.type == found.right.type
+    ):
+        return ""
+    if product_of(task)[0].type != found.type:
+        return f"slices don't join what '{found.kind}' compares of floats: integers, for their order"
+    return (
+        "its sums are of another type than its factors, in whose tiles slices join them"
+    )
 
 
 def shares_terms(task: Task, tiling: Tiling) -> Guard:
@@ -86,8 +93,8 @@ def shares_terms(task: Task, tiling: Tiling) -> Guard:
 
 
 def _is_default(tiling: Tiling) -> bool:
-    """Whether a tiling has the tiles of `DEFAULT`, shared or not."""
-    return replace(tiling, stream=0) == DEFAULT
+    """Whether a tiling has the tiles of `DEFAULT`, shared or not, in slices or not."""
+    return replace(tiling, stream=0, slices=1) == DEFAULT
 
 
 def row_of(task: Task) -> Index:

@@ -103,7 +103,7 @@ class ProductTiles:
             let least = min(4u, turns);
             let even_share = max((all_turns + 395u) / 396u, least);
             let own_tiles = (tile_rows * tile_columns + 131u) / 132u;
-            let waves = max((turns * 7u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
+            let waves = max((turns * 6u + 9u) / 10u, (turns * own_tiles + 2u) / 3u);
             let share = select(turns, even_share, ...);
         """
         of = self.shares

@@ -103,8 +103,9 @@ class Tiling:
                 f"most {MOST_TERMS} terms"
             )
         elif self.invocations > MOST_INVOCATIONS:
+            sliced = f" slices({self.slices})" if self.slices > 1 else ""
             yield (
-                f"tile{tile} micro{micro} takes {self.invocations} invocations, and no "
+                f"tile{tile} micro{micro}{sliced} takes {self.invocations} invocations, and no "
                 f"adapter runs more than {MOST_INVOCATIONS}"
             )
         elif lanes[0] * lanes[1] != GROUP:
@@ -123,7 +124,7 @@ class Tiling:
         powers = not any(size & (size - 1) for size in (self.slices, self.k))
         if not powers or terms < VECTOR:
             yield (
-                f"with slices({self.slices}), they and tile's k must be powers of 2, and k "
+                f"with slices({self.slices}), the count and tile's k must be powers of 2, and k "
                 f"at least {VECTOR * self.slices}"
             )
         elif not self.sums_at_once:

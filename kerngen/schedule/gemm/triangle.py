@@ -160,9 +160,11 @@ class TermRange:
             ),
         )
         inner += registers.accumulate_some(p, buffer, kept)
-        k = t.u32(self.tiling.slice_terms)
-        end = k if left_over is None else t.call("min", k, left_over)
-        return [*body, t.count_up(p.name, 0, end, 1, *inner)]
+        first = registers.first_term
+        end = first + self.tiling.slice_terms
+        if left_over is not None:
+            end = t.call("min", end, left_over)
+        return [*body, t.count_up(p.name, first, end, 1, *inner)]
 
     def _first(self, following: t.Expr) -> t.Expr:
         """Return the first term of the turn before `following`.
