@@ -106,7 +106,7 @@ SLICED = {
 
 
 @pytest.mark.parametrize("name", SLICED)
-@pytest.mark.parametrize("transposed", product((False, True), repeat=2))
+@pytest.mark.parametrize("transposed", [*product((False, True), repeat=2)])
 def test_slices_agree(
     ctx: gpu.Context, name: str, transposed: tuple[bool, bool]
 ) -> None:
