@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
@@ -93,14 +93,21 @@ LONGEST: Final = 512
 
 
 def inputs(
-    ctx: Context, kernel: Kernel, sizes: Sizes, seed: int, integers: Integers = ANY
+    ctx: Context,
+    kernel: Kernel,
+    sizes: Sizes,
+    seed: int,
+    integers: Integers = ANY,
+    before: Sequence[AnyTensor] = (),
 ) -> tuple[AnyTensor, ...]:
-    """Return random inputs for one call."""
+    """Return random inputs for one call; what it updates is that of the call `before`, if any."""
     lengths = all_lengths(kernel, sizes)
     dims = (integers.below,) if integers.below else kernel.dims
     bound = min((lengths[dim] for dim in dims), default=1)
 
     def made(number: int, spec: TensorSpec) -> AnyTensor:
+        if before and spec.access == "update":
+            return before[number]
         shape = shape_of(spec.axes, lengths)
         if spec.name == integers.starts:
             starts = row_starts(shape[0] - 1, lengths[integers.entries], seed)
@@ -198,11 +205,7 @@ def sets(
     outputs = tuple(
         ctx.empty(shape_of(spec.axes, lengths), spec.element) for spec in kernel.outputs
     )
-    first = inputs(ctx, kernel, sizes, 0, integers)
-    yield first, outputs
-    for number in range(1, rotations(input_bytes(kernel, sizes), ctx.kind)):
-        others = inputs(ctx, kernel, sizes, 100 * number, integers)
-        yield tuple(
-            old if spec.access == "update" else new
-            for spec, old, new in zip(kernel.inputs, first, others, strict=True)
-        ), outputs
+    made: tuple[AnyTensor, ...] = ()
+    for number in range(rotations(input_bytes(kernel, sizes), ctx.kind)):
+        made = inputs(ctx, kernel, sizes, 100 * number, integers, made)
+        yield made, outputs

@@ -54,7 +54,7 @@ PRODUCT_TILES: Final = (
     TileTimes(LARGE_OPTIONS, 58, 58),
     TileTimes(LARGEST_OPTIONS, 75, 71),
 )
-"""The tiles of products: those for which the time, times `TermShares.duration`, is least.
+"""The tiles of products: those for which the time, times `TermShares.duration` and `START`, is least.
 
 The times are relative; 22 to 25 are a us on an H200.  Large tiles read less for each sum, and compute 1.6
 times as many terms in a unit of time as small ones; but they waste more where they don't fill a

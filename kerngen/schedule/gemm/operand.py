@@ -310,6 +310,8 @@ class Operand:
 
             term       0 1 2 3    4 5 6 7    8 ...       (16 terms, transposed in fours)
             place of   at ^ 0     at ^ 2     at ^ 4
+
+        Beyond 32 terms, whose lines have all places in turn, they begin again.
         """
         if not self.along_terms or self.across % BANKS or self.tiling.k % BANKS:
             return t.ZERO

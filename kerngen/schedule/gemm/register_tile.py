@@ -234,10 +234,8 @@ class RegisterTile:
                 ...
             }
         """
-        term: t.Expr = t.u32(p)
-        at: tuple[t.Expr, t.Expr] = self._row, self._column
-        if self._slices:
-            term, at = self._slices.first_term + p, self._slices.places
+        at = self._slices.places if self._slices else (self._row, self._column)
+        term = self.first_term + p
         body, terms = self._take(term, at, t.u32(p), buffer, TermConditions())
         if left_over is not None:
             terms = [t.If(term < left_over, (*terms,))]

@@ -48,7 +48,7 @@ class Slices:
         self._builder = builder
         self._tiling = tiling
         self._operands = left, right
-        self._keeper = left if tiling.m >= tiling.n else right
+        self._keeper = max(left, right, key=lambda each: each.line)
         self._number = t.Ident(builder.fresh("slice"))
         self.lane = t.Ident(builder.fresh("slice_lane"))
         self.first_term = t.Ident(builder.fresh("slice_term"))
@@ -102,33 +102,25 @@ class Slices:
         found: Contraction,
         totals: Sequence[t.Expr],
         half: int,
-        place: tuple[t.Expr, t.Expr],
+        own: tuple[t.Expr, t.Expr],
     ) -> list[t.Stmt]:
         """Return the additions of the sums of `half` of the slices to those of as many before.
 
         Each vector is kept in lines of its own, in which the invocations of a slice have places.
         """
-        lines, (line, at) = self._tiling.slice_lines, place
-
-        def kept(slice_: t.Expr, number: int) -> t.Expr:
-            first = slice_ * (lines * len(totals)) + line
-            return self._keeper.place_in(first + lines * number, at)
-
-        above = t.Binary("-", self._number, t.u32(half)) if half > 1 else t.ZERO
-        below = self._number if half > 1 else t.ZERO
-        upper = (t.Assign(kept(above, n), total) for n, total in enumerate(totals))
-        lower = (
-            accumulate(found.kind, total, kept(below, n))
+        lines, (line, at) = self._tiling.slice_lines, own
+        first = self._number % half * (lines * len(totals)) + line
+        kept = [
+            (total, self._keeper.place_in(first + lines * n, at))
             for n, total in enumerate(totals)
-        )
-        is_upper, is_lower = self._number.equals(1), self._number.equals(0)
-        if half > 1:
-            is_upper = t.all_of(self._number >= half, self._number < 2 * half)
-            is_lower = self._number < half
+        ]
+        stored = (t.Assign(place, total) for total, place in kept)
+        added = (accumulate(found.kind, total, place) for total, place in kept)
+        pair = self._number // half  # 1 is added to 0; any others have been before.
         return [
-            t.If(is_upper, (*upper,)),
+            t.If(pair.equals(1), (*stored,)),
             t.BARRIER,
-            t.If(is_lower, (*lower,)),
+            t.If(pair.equals(0), (*added,)),
             t.BARRIER,
         ]
 

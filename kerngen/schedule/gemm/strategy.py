@@ -58,11 +58,10 @@ def fits_gemm(task: Task) -> str:
 
 def suits_gemm(task: Task, options: Options) -> str:
     """Return why these options do not suit a stage that `gemm` fits, or "" if they do."""
+    if tiling_of(options).slices == 1:
+        return ""
     found, _ = product_of(ranked(task))
-    if (
-        tiling_of(options).slices == 1
-        or found.type == found.left.type == found.right.type
-    ):
+    if found.type == found.left.type == found.right.type:
         return ""
     if product_of(task)[0].type != found.type:
         return f"slices don't join what '{found.kind}' compares of floats: integers, for their order"
