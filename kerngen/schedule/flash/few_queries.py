@@ -1,13 +1,16 @@
 """Strategy `flash` for few queries, as when decoding: many workgroups share the keys.
 
 A workgroup has four rows, and some of the keys: a part.  In each turn its 128 lanes take 64
-keys of it, in three steps with a barrier between:
+keys of it, in four steps with a barrier between:
 
-    products    4 lanes share a key, and read 64 bytes of it together    dot_0 += ...
-    weights     64 lanes have a key each: its four scores and weights    weight = exp(...)
-    values      a lane has four columns, and a share of the keys         sum_0 += ...
+    products    8 lanes share a key, and read 128 bytes of it together   dot_0 += ...
+    scores      64 lanes have a key each: its scores of the four rows    scores[own_key] = ...
+    weights     the same lanes: its weights, by the slice's largest      weights[own_key] = ...
+    values      a lane has four columns, and the keys of its slice       sum_0 += ...
 
-The values of a turn are read before its first step, so that no lane waits for them later.
+The values of a turn are read before its first step, so that no lane waits for them later.  A
+slice is the lanes that add the same keys, each for its own columns.  Each slice has its own
+largest scores, so that a turn needs none of all its keys; they are joined once, at the end.
 
 A vector has a number of each of the four rows.  The rows may be of several heads, if those
 share their keys.  Each part stores the largest score, the total and the sums of its rows; a
@@ -16,7 +19,6 @@ second dispatch joins the parts (`parts_join.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final, final
@@ -42,11 +44,22 @@ from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
-RUN: Final = 4
-"""How many lanes read a key together: with vectors of four, 64 bytes of it."""
+RUN: Final = 8
+"""How many lanes read a key together: with vectors of four, 128 bytes of it.
+
+So many lanes read the rows once for four keys each; four lanes, once for two keys, take 4 to 7 %
+longer on an H200, and 16 need more workgroup memory than WebGPU promises.
+"""
 
 OWN: Final = KEYS * RUN // SIZE
 """How many keys a lane reads its part of."""
+
+PITCH: Final = KEYS + 8 // RUN
+"""The distance between partial products of a key in workgroup memory, as vectors of four.
+
+Eight lanes side by side write those of one key, and read those of eight keys.  With this pitch
+they use all banks either way: eight times 16 bytes.
+"""
 
 TURNS: Final = 2
 """How many runs of a key are read before any is added.
@@ -55,17 +68,14 @@ When a token is decoded, few workgroups run: waiting for one read at a time take
 time.
 """
 
-AT_ONCE: Final = 8
-"""How many numbers of all keys are joined in a turn: one by one took a tenth of the time."""
-
 
 @final
 @dataclass
 class FlashRows:
     """Builds the first shader for few queries; a `whole` variant reads vectors of four.
 
-    `columns` is how many columns of values a workgroup has.  In the step "values", `vectors`
-    lanes have four columns each, and `shares` groups of so many lanes share the keys.
+    `columns` is how many columns of values a workgroup has.  Each of `slices` slices is
+    `vectors` lanes, which have four columns each, and takes `slice_keys` keys of a turn.
     """
 
     task: Task
@@ -79,12 +89,15 @@ class FlashRows:
         lanes = dict.fromkeys(self.wide(), LANES) if self.whole else {}
         self.builder = s = ShaderBuilder(self.task, lanes)
         self.vectors = self.columns // VECTOR
-        self.shares = SIZE // self.vectors
+        self.slices = SIZE // self.vectors
+        self.slice_keys = KEYS // self.slices
         # Of each key the partial products of `RUN` lanes, at the end the sums of each lane's
-        # four rows; of each key a vector of weights; and a joined vector for every `RUN` keys.
-        names = ("products", "weights", "maxima")
-        sizes = (VECTOR * SIZE, KEYS, KEYS // RUN)
-        self.products, self.weights, self.maxima = (
+        # four rows; of each key its scores and weights; of each slice its largest scores and
+        # its totals.
+        names = ("products", "scores", "weights", "tops", "totals")
+        most = max(PITCH * RUN, VECTOR * SIZE)
+        sizes = (most, KEYS, KEYS, self.slices, self.slices)
+        self.products, self.scores, self.weights, self.tops, self.totals = (
             s.workgroup_array(name, f"array<vec4f, {size}>", 16 * size)
             for name, size in zip(names, sizes, strict=True)
         )
@@ -136,7 +149,7 @@ class FlashRows:
             workgroup_size=SIZE,
             summary="first of two dispatches: four rows and some of the keys.",
             variant="" if self.whole else "edge",
-            trips=turns * (ceil_div(over, 4) + KEYS // (RUN * AT_ONCE) + 1),
+            trips=turns * (ceil_div(over, 4) + 1),
         )
 
     def _declare(self) -> list[t.Stmt]:
@@ -159,58 +172,52 @@ class FlashRows:
 
             let v_0 = v[...];                                   // `_read_values`
             products[...] = dot_0;                              // `_multiply`
-            let score = select(...);                            // `_score`
-            if (lane < 64u) { weights[lane] = score; }
-            var raised = top;                                   // `_joined`: the maximum
+            if (has_key) { scores[own_key] = score; }           // `_score`
+            var raised = max(top, scores[...]);                 // of the slice's keys
             let scale = exp(top - raised);
-            let weight = exp(score - raised) * share;
-            total = total * scale + weight;
-            if (lane < 64u) { weights[lane] = weight; }
+            if (has_key) { weights[own_key] = exp(score - raised) * share; }
             sum_0 *= scale.x;
-            sum_0 += row_weights.x * v_0;                        // `_add_values`
+            total += row_weights;                               // `_add_values`
+            sum_0 += row_weights.x * v_0;
         """
         s = self.builder
-        raised, scale, own, new = (
-            t.Ident(s.fresh(n)) for n in ("raised", "scale", "score", "weight")
-        )
+        raised, scale, own = (t.Ident(s.fresh(n)) for n in ("raised", "scale", "score"))
         read, values = self._read_values(first)
         body = [*read, *self._multiply(first), t.BARRIER, *self._score(first, own)]
-        body += [self._store_weight(own), t.BARRIER]
-        # The largest score of all keys of the turn, and of the turns so far.
-        few = self._neighbours()
-        largest = t.call("max", t.call("max", *few[:2]), t.call("max", *few[2:]))
-        body += self._joined(
-            largest,
-            raised,
-            self.top,
-            lambda part: t.Assign(raised, t.call("max", raised, part)),
-        )
-        # The lane's weight takes the place of its score; sums so far are scaled.
+        body += [self._store_of_key(self.scores, own), t.BARRIER]
+        # The largest scores of the slice's keys, of this turn and of those so far.
+        body.append(t.Var(raised.name, self.top))
+        body += [
+            t.Assign(
+                raised, t.call("max", raised, self.scores[self._slice_start() + n])
+            )
+            for n in range(self.slice_keys)
+        ]
+        weight = t.call("exp", t.Binary("-", own, raised)) * self.share
         body += [
             t.Let(scale.name, t.call("exp", t.Binary("-", self.top, raised))),
-            t.Let(new.name, t.call("exp", t.Binary("-", own, raised)) * self.share),
             t.Assign(self.top, raised),
-            t.Assign(self.total, t.Binary("+", self.total * scale, new)),
-            self._store_weight(new),
+            self._store_of_key(self.weights, weight),
             t.BARRIER,
+            t.Assign(self.total, scale, "*="),
         ]
         body += [
             t.Assign(total, t.Member(scale, c), "*=")
             for total, c in zip(self.sums, COMPONENTS, strict=True)
         ]
-        return [*body, *self._add_values(values), t.BARRIER]
+        return [*body, *self._add_values(values)]
 
     def _multiply(self, first: t.Expr) -> list[t.Stmt]:
-        """Multiply 64 keys with the rows: four lanes share a key, and have two keys each.
+        """Multiply 64 keys with the rows: eight lanes share a key, and have four keys each.
 
         With vectors of four terms:
 
-            for (var p = (lane & 3u) * 4u; p < u.d; p += 32u) {
+            for (var p = (lane & 7u) * 4u; p < u.d; p += 32u) {
                 let q_0 = q[...];                               // of four rows
-                let k_0 = k[...];                               // of two keys
+                let k_0 = k[...];                               // of four keys
                 dot_0 += vec4f(dot(q_0, k_0), dot(q_1, k_0), dot(q_2, k_0), dot(q_3, k_0));
             }
-            products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
+            products[(lane & 7u) * 65u + (lane >> 3u)] = dot_0;
         """
         s, found = self.builder, self.found
         over = found.product.last
@@ -239,7 +246,7 @@ class FlashRows:
         start = s.lane % RUN * width
         body.append(t.count_up(term.name, start, extent, TURNS * step, *inner, *adding))
         for n, dot in enumerate(dots):
-            place = (s.lane // RUN + n * (SIZE // RUN)) * RUN + s.lane % RUN
+            place = s.lane % RUN * PITCH + (s.lane // RUN + n * (SIZE // RUN))
             body.append(t.Assign(self.products[place], dot))
         return body
 
@@ -310,14 +317,18 @@ class FlashRows:
     def _score(self, first: t.Expr, own: t.Ident) -> list[t.Stmt]:
         """Name the scores of the lane's own key, a vector of four rows: -inf for no key."""
         s, found = self.builder, self.found
-        key, whole = (t.Ident(s.fresh(n)) for n in ("own_key", "product"))
+        key, whole = (t.Ident(s.fresh(n)) for n in ("key", "product"))
         extent = s.extent(found.key.extent)
-        lane = t.call("min", s.lane, t.u32(KEYS - 1))  # The other lanes have no key.
-        places = [self.products[lane * RUN + n] for n in range(RUN)]
-        pairs = [t.Binary("+", *places[:2]), t.Binary("+", *places[2:])]
-        body: list[t.Stmt] = [
-            t.Let(key.name, t.call("min", first + s.lane, extent - t.ONE)),
-            t.Let(whole.name, t.Binary("+", *pairs)),
+        body: list[t.Stmt] = []
+        # The first lanes of a slice have its keys; the others have none.
+        number = s.lane % self.vectors
+        self.has_key = s.let(body, "has_key", number < t.u32(self.slice_keys))
+        number = t.call("min", number, t.u32(self.slice_keys - 1))
+        self.own_key = s.let(body, "own_key", self._slice_start() + number)
+        places = [self.products[self.own_key + n * PITCH] for n in range(RUN)]
+        body += [
+            t.Let(key.name, t.call("min", first + self.own_key, extent - t.ONE)),
+            t.Let(whole.name, _added(places)),
         ]
         scores: list[t.Expr] = []
         for row, component in zip(self.place.rows, COMPONENTS, strict=True):
@@ -326,20 +337,20 @@ class FlashRows:
             lowerer.locals[DOT.name] = Value(t.Member(whole, component))
             scores.append(lowerer.lower(found.score).expr)
         none = t.call("vec4f", infinity(s, negative=True))
-        inside = t.all_of(s.lane < t.u32(KEYS), first + s.lane < extent)
+        inside = t.all_of(self.has_key, first + self.own_key < extent)
         chosen = t.call("select", none, t.Call("vec4f", tuple(scores)), inside)
         return [*body, t.Let(own.name, chosen)]
 
     def _read_values(self, first: t.Expr) -> tuple[list[t.Stmt], list[t.Ident]]:
-        """Return the reads of a lane's values: of four columns, and 1 / `shares` of the keys."""
+        """Return the reads of a lane's values: of four columns, and the keys of its slice."""
         s, found = self.builder, self.found
         # Behind the last key is 0: its weight is 0, and 0 times infinity is no number.
         last, none = self.place.end - t.ONE, t.call("vec4f", t.Literal("0.0"))
         body: list[t.Stmt] = []
         values: list[t.Ident] = []
-        for n in range(KEYS // self.shares):
+        for n in range(self.slice_keys):
             key = t.Ident(s.fresh("value_key"))
-            place = first + (self._first_share() + n)
+            place = first + (self._slice_start() + n)
             body.append(t.Let(key.name, t.call("min", place, last)))
             value = self._value(body, {**self.place.shared, found.key: key})
             if not found.differs:  # Else `_weighted` leaves out what has no weight.
@@ -350,16 +361,17 @@ class FlashRows:
             values.append(value)
         return body, values
 
-    def _first_share(self) -> t.Expr:
-        """Return the number of the lane's first key in step "values"."""
-        return self.builder.lane // self.vectors * (KEYS // self.shares)
+    def _slice_start(self) -> t.Expr:
+        """Return the first key of the lane's slice, counted from the first one of the turn."""
+        return self.builder.lane // self.vectors * self.slice_keys
 
     def _add_values(self, values: list[t.Ident]) -> list[t.Stmt]:
         """Add weights times values."""
         s = self.builder
         body: list[t.Stmt] = []
         for n, value in enumerate(values):
-            weight = s.let(body, "row_weights", self.weights[self._first_share() + n])
+            weight = s.let(body, "row_weights", self.weights[self._slice_start() + n])
+            body.append(t.Assign(self.total, weight, "+="))
             body += [
                 t.Assign(total, self._weighted(t.Member(weight, c), value), "+=")
                 for total, c in zip(self.sums, COMPONENTS, strict=True)
@@ -401,94 +413,81 @@ class FlashRows:
     # The results of a part
 
     def _leave(self) -> None:
-        """Join the totals and sums of the lanes, and store them in the scratch buffers.
+        """Join the totals and sums of the slices, and store them in the scratch buffers.
 
         After the barrier, lanes 0 to `vectors` - 1 have row 0, the next ones row 1.
         """
         s = self.builder
-        ends = s.scratch(self._ends, Scalar.F32, written=True)
-        kept = s.scratch(self._sums, Scalar.F32, written=True)
-        whole = self._over_keys(self.total)
+        slice_, is_first = s.lane // self.vectors, (s.lane % self.vectors).equals(0)
+        of_slice = (
+            t.Assign(self.tops[slice_], self.top),
+            t.Assign(self.totals[slice_], self.total),
+        )
         self.body += [
             *(
                 t.Assign(self.products[s.lane + n * SIZE], total)
                 for n, total in enumerate(self.sums)
             ),
+            t.If(is_first, of_slice),
             t.BARRIER,
         ]
-        own_row = s.lane // self.vectors
-        if self.shares > VECTOR:  # Of narrow columns, some lanes have no row to store.
+        own_row = slice_
+        if self.slices > VECTOR:  # Of narrow columns, some lanes have no row to store.
             own_row = t.call("min", own_row, VECTOR - 1)
         number = self.place.let("own_row", own_row)
         row, inside = self.place.row(number)
-        joined = self._over_shares(number)
+        top, total, sums = self._joined(number)
+        self._store(row, inside, is_first, (top, total, sums))
+
+    def _joined(self, row: t.Expr) -> tuple[t.Expr, t.Expr, t.Expr]:
+        """Return a row's largest score, its total, and the sums of the lane's four columns."""
+        s, let = self.builder, self.place.let
+        tops = [self.tops[n][row] for n in range(self.slices)]
+        top = let("row_top", reduce(lambda one, other: t.call("max", one, other), tops))
+        scales = [
+            let("slice_scale", t.call("exp", t.Binary("-", each, top))) for each in tops
+        ]
+        first = row * SIZE + s.lane % self.vectors
+        sums = (self.products[first + n * self.vectors] for n in range(self.slices))
+        totals = (self.totals[n][row] for n in range(self.slices))
+        return (
+            top,
+            let("row_total", reduce(t.add, map(t.Expr.__mul__, scales, totals))),
+            let("joined", reduce(t.add, map(t.Expr.__mul__, scales, sums))),
+        )
+
+    def _store(
+        self,
+        row: dict[Index, t.Expr],
+        inside: t.Expr,
+        is_first: t.Expr,
+        found: tuple[t.Expr, t.Expr, t.Expr],
+    ) -> None:
+        """Store what a part has of a row: its largest score, its total and its sums."""
+        s, (top, total, sums) = self.builder, found
+        ends = s.scratch(self._ends, Scalar.F32, written=True)
+        kept = s.scratch(self._sums, Scalar.F32, written=True)
         place = self.place.let("place", self.place.number(row))
         first = self.place.first_column + self._own_column()
         extent = s.extent(self.found.column.extent)
         stores: list[t.Stmt] = []
         for c, component in enumerate(COMPONENTS):
-            store = kept.store(
-                place * extent + (first + c), t.Member(joined, component)
-            )
+            store = kept.store(place * extent + (first + c), t.Member(sums, component))
             stores.append(t.If(first + c < extent, (store,)))
-        once = t.all_of(
-            (s.lane % self.vectors).equals(0), self.place.first_column.equals(0)
-        )
-        of_row = (
-            ends.store(place * 2, self.top[number]),
-            ends.store(place * 2 + 1, whole[number]),
-        )
+        once = t.all_of(is_first, self.place.first_column.equals(0))
+        of_row = (ends.store(place * 2, top), ends.store(place * 2 + 1, total))
         own = t.all_of(s.lane < t.u32(VECTOR * self.vectors), inside)
         self.body.append(t.If(own, (*stores, t.If(once, of_row))))
 
-    def _over_keys(self, value: t.Ident) -> t.Ident:
-        """Return the sum over the lanes that have a key, in a fixed order."""
-        s = self.builder
-        self.body += [self._store_weight(value), t.BARRIER]
-        whole, zero = t.Ident(s.fresh("row_totals")), t.call("vec4f", t.Literal("0.0"))
-        fourth = reduce(t.add, self._neighbours())
-        self.body += self._joined(
-            fourth, whole, zero, lambda part: t.Assign(whole, part, "+=")
-        )
-        return whole
+    def _store_of_key(self, array: t.Expr, value: t.Expr) -> t.Stmt:
+        """Return the store of a vector for the lane's key, if it has one."""
+        return t.If(self.has_key, (t.Assign(array[self.own_key], value),))
 
-    def _store_weight(self, value: t.Expr) -> t.Stmt:
-        """Return the store of a number of the lane's key, if it has one."""
-        lane = self.builder.lane
-        return t.If(lane < t.u32(KEYS), (t.Assign(self.weights[lane], value),))
 
-    def _neighbours(self) -> list[t.Expr]:
-        """Return the values of four neighbouring keys, from workgroup memory."""
-        return [self.weights[self.builder.lane * RUN + n] for n in range(RUN)]
-
-    def _joined(
-        self,
-        fourth: t.Expr,
-        result: t.Ident,
-        start: t.Expr,
-        join: Callable[[t.Expr], t.Stmt],
-    ) -> list[t.Stmt]:
-        """Join the values of all 64 keys, so that every lane has the result.
-
-        Lanes 0 to 15 join four values each (`fourth`), then each lane joins these 16:
-
-            if (lane < 16u) { maxima[lane] = max(...); }
-            workgroupBarrier();
-            var raised = top;
-            for (var number = 0u; number < 16u; number += 8u) { ... }
-        """
-        s, count = self.builder, t.u32(KEYS // RUN)
-        number = t.Ident(s.fresh("number"))
-        joins = (join(self.maxima[number + n]) for n in range(AT_ONCE))
-        return [
-            t.If(s.lane < count, (t.Assign(self.maxima[s.lane], fourth),)),
-            t.BARRIER,
-            t.Var(result.name, start),
-            t.count_up(number.name, 0, count, AT_ONCE, *joins),
+def _added(terms: list[t.Expr]) -> t.Expr:
+    """Return the sum of terms, added in pairs."""
+    while len(terms) > 1:
+        terms = [
+            t.Binary("+", *pair) for pair in zip(terms[::2], terms[1::2], strict=True)
         ]
-
-    def _over_shares(self, row: t.Expr) -> t.Ident:
-        """Return the sum over the lanes that have the same columns of a row."""
-        first = row * SIZE + self.builder.lane % self.vectors
-        own = [self.products[first + n * self.vectors] for n in range(self.shares)]
-        return self.place.let("joined", reduce(t.add, own))
+    return terms[0]

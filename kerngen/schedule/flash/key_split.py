@@ -29,9 +29,10 @@ SIZE: Final = 128
 KEYS: Final = 64
 """The keys that it takes at a time.
 
-With twice as many, few keys would leave multiprocessors idle: on an H200, 32 heads that
-share 8 heads of keys, 128 numbers each, take 10.0 us with 1,024 keys (128 at a time: 11.8), 48.3
-with 16,384 (50.1), but 21.2 with 4,096 (20.1).
+With 128, few keys would leave multiprocessors idle, and a lane's values would not fit its
+registers.  On an H200, 32 heads that share 8 heads of keys, 128 numbers each, take 10.2 us with
+1,024 keys, 16.0 with 4,096 and 38.7 with 16,384; with 32 keys at a time in twice as many
+workgroups 10.0, 20.3 and 45.9.
 """
 
 GROUPS: Final = 512
@@ -70,14 +71,21 @@ class KeySplit:
         )
 
     @property
+    def row_tiles(self) -> Size:
+        """The number of tiles of four rows that read the same keys."""
+        return ceil_div(self.rows, VECTOR)
+
+    @property
+    def column_tiles(self) -> Size:
+        """The number of tiles of columns."""
+        return ceil_div(extent_size(self.found.column.extent), self.columns)
+
+    @property
     def tiles(self) -> Size:
-        """The number of workgroups for one part of the keys: tiles of rows and columns."""
-        heads, columns = self.heads, extent_size(self.found.column.extent)
-        count = ONE if heads is None else heads.count
-        row_tiles, column_tiles = ceil_div(self.rows, VECTOR), ceil_div(
-            columns, self.columns
-        )
-        return product_of((domain_size(self.outer), count, row_tiles, column_tiles))
+        """The number of workgroups for one part of the keys."""
+        groups = ONE if self.heads is None else self.heads.count
+        outer = domain_size(self.outer)
+        return product_of((outer, groups, self.row_tiles, self.column_tiles))
 
     @property
     def parts(self) -> Size:

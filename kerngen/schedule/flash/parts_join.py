@@ -27,6 +27,7 @@ from kerngen.ir.types import F32_MAX, Scalar
 from kerngen.plan.size import ceil_div
 from kerngen.schedule.flash.attention import Attention
 from kerngen.schedule.flash.key_split import KeySplit
+from kerngen.schedule.flash.part_place import name_counts
 from kerngen.schedule.flash.scale import row_values, sum_values
 from kerngen.schedule.lowering.addresses import row_major
 from kerngen.schedule.lowering.builder import ShaderBuilder
@@ -35,7 +36,7 @@ from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.lowering.values import Value
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader
-from kerngen.schedule.sizes import domain_size, to_wgsl
+from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
@@ -96,7 +97,7 @@ class PartsJoin:
             t.Ident(s.fresh(name)) for name in ("top", "total", "weighted")
         )
         joined = top, total, weighted
-        parts = s.let(body, "parts", to_wgsl(self.split.parts, s))
+        parts = name_counts(s, body, self.split)[self.split.parts]
         body += [
             t.Var(top.name, t.Literal(repr(-F32_MAX))),
             t.Var(total.name, t.Literal("0.0")),
@@ -131,7 +132,7 @@ class PartsJoin:
         self,
         s: ShaderBuilder,
         at: dict[Index, t.Expr],
-        parts_of_lane: tuple[t.Ident, t.Ident],
+        parts_of_lane: tuple[t.Expr, t.Expr],
         joined: tuple[t.Ident, t.Ident, t.Ident],
     ) -> list[t.Stmt]:
         """Return the loop in which a lane joins its parts: `share`, and every fourth behind it."""

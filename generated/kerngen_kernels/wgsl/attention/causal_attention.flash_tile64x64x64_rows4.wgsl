@@ -25,9 +25,11 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read> v: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> part_rows: array<f32>;
 @group(0) @binding(5) var<storage, read_write> parts_: array<f32>;
-var<workgroup> products: array<vec4f, 512>;
+var<workgroup> products: array<vec4f, 520>;
+var<workgroup> scores: array<vec4f, 64>;
 var<workgroup> weights: array<vec4f, 64>;
-var<workgroup> maxima: array<vec4f, 16>;
+var<workgroup> tops: array<vec4f, 8>;
+var<workgroup> totals: array<vec4f, 8>;
 
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
 // expressions that are infinite.
@@ -44,18 +46,19 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let parts = max(min((512u + max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u) - 1u) / max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u), (u.t + 63u) >> 6u), 1u);
-    let group = workgroup.y * grid.x + workgroup.x;
-    let tile = group / parts;
-    let part = group % parts;
     let tile_columns = (u.e + 63u) >> 6u;
-    let first_column = tile % tile_columns * 64u;
     let row_tiles = (u.s + 3u) >> 2u;
-    let first_row = tile / tile_columns % row_tiles * 4u;
-    let outer = tile / tile_columns / row_tiles;
-    if (outer >= u.b * u.h) {
+    let tiles = u.b * u.h * row_tiles * tile_columns;
+    let parts = max(min((512u + max(tiles, 1u) - 1u) / max(tiles, 1u), (u.t + 63u) >> 6u), 1u);
+    let group = workgroup.y * grid.x + workgroup.x;
+    let part = group / tiles;
+    if (part >= parts) {
         return;
     }
+    let tile = group % tiles;
+    let first_column = tile % tile_columns * 64u;
+    let first_row = tile / tile_columns % row_tiles * 4u;
+    let outer = tile / (tile_columns * row_tiles);
     let n = outer / u.h;
     let g = outer % u.h;
     let row_0 = min(first_row, u.s - 1u);
@@ -100,136 +103,147 @@ fn main(
         let value_key_7 = min(first_key + ((lane >> 4u) * 8u + 7u), end - 1u);
         let v_8 = v[(((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
         let own_v_7 = select(vec4f(0.0), v_8, first_key + ((lane >> 4u) * 8u + 7u) < end);
-        let key_0 = min(first_key + (lane >> 2u), u.t - 1u);
+        let key_0 = min(first_key + (lane >> 3u), u.t - 1u);
         var dot_0 = vec4f(0.0);
-        let key_1 = min(first_key + ((lane >> 2u) + 32u), u.t - 1u);
+        let key_1 = min(first_key + ((lane >> 3u) + 16u), u.t - 1u);
         var dot_1 = vec4f(0.0);
-        for (var p = (lane & 3u) * 4u; p < u.d; p += 32u) {
+        let key_2 = min(first_key + ((lane >> 3u) + 32u), u.t - 1u);
+        var dot_2 = vec4f(0.0);
+        let key_3 = min(first_key + ((lane >> 3u) + 48u), u.t - 1u);
+        var dot_3 = vec4f(0.0);
+        for (var p = (lane & 7u) * 4u; p < u.d; p += 64u) {
             let q_0 = q[(((n * u.h + g) * u.s + row_0) * u.d + p) >> 2u];
             let q_1 = q[(((n * u.h + g) * u.s + row_1) * u.d + p) >> 2u];
             let q_2 = q[(((n * u.h + g) * u.s + row_2) * u.d + p) >> 2u];
             let q_3 = q[(((n * u.h + g) * u.s + row_3) * u.d + p) >> 2u];
             let k_0 = k[(((n * u.h + g) * u.t + key_0) * u.d + p) >> 2u];
             let k_1 = k[(((n * u.h + g) * u.t + key_1) * u.d + p) >> 2u];
-            let p_ = select(p, p + 16u, p + 16u < u.d);
+            let k_2 = k[(((n * u.h + g) * u.t + key_2) * u.d + p) >> 2u];
+            let k_3 = k[(((n * u.h + g) * u.t + key_3) * u.d + p) >> 2u];
+            let p_ = select(p, p + 32u, p + 32u < u.d);
             let q_0_ = q[(((n * u.h + g) * u.s + row_0) * u.d + p_) >> 2u];
             let q_1_ = q[(((n * u.h + g) * u.s + row_1) * u.d + p_) >> 2u];
             let q_2_ = q[(((n * u.h + g) * u.s + row_2) * u.d + p_) >> 2u];
             let q_3_ = q[(((n * u.h + g) * u.s + row_3) * u.d + p_) >> 2u];
             let k_0_ = k[(((n * u.h + g) * u.t + key_0) * u.d + p_) >> 2u];
             let k_1_ = k[(((n * u.h + g) * u.t + key_1) * u.d + p_) >> 2u];
+            let k_2_ = k[(((n * u.h + g) * u.t + key_2) * u.d + p_) >> 2u];
+            let k_3_ = k[(((n * u.h + g) * u.t + key_3) * u.d + p_) >> 2u];
             dot_0 += vec4f(dot(q_0, k_0), dot(q_1, k_0), dot(q_2, k_0), dot(q_3, k_0));
             dot_1 += vec4f(dot(q_0, k_1), dot(q_1, k_1), dot(q_2, k_1), dot(q_3, k_1));
-            dot_0 += select(vec4f(0.0), vec4f(dot(q_0_, k_0_), dot(q_1_, k_0_), dot(q_2_, k_0_), dot(q_3_, k_0_)), p + 16u < u.d);
-            dot_1 += select(vec4f(0.0), vec4f(dot(q_0_, k_1_), dot(q_1_, k_1_), dot(q_2_, k_1_), dot(q_3_, k_1_)), p + 16u < u.d);
+            dot_2 += vec4f(dot(q_0, k_2), dot(q_1, k_2), dot(q_2, k_2), dot(q_3, k_2));
+            dot_3 += vec4f(dot(q_0, k_3), dot(q_1, k_3), dot(q_2, k_3), dot(q_3, k_3));
+            dot_0 += select(vec4f(0.0), vec4f(dot(q_0_, k_0_), dot(q_1_, k_0_), dot(q_2_, k_0_), dot(q_3_, k_0_)), p + 32u < u.d);
+            dot_1 += select(vec4f(0.0), vec4f(dot(q_0_, k_1_), dot(q_1_, k_1_), dot(q_2_, k_1_), dot(q_3_, k_1_)), p + 32u < u.d);
+            dot_2 += select(vec4f(0.0), vec4f(dot(q_0_, k_2_), dot(q_1_, k_2_), dot(q_2_, k_2_), dot(q_3_, k_2_)), p + 32u < u.d);
+            dot_3 += select(vec4f(0.0), vec4f(dot(q_0_, k_3_), dot(q_1_, k_3_), dot(q_2_, k_3_), dot(q_3_, k_3_)), p + 32u < u.d);
         }
-        products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
-        products[((lane >> 2u) + 32u) * 4u + (lane & 3u)] = dot_1;
+        products[(lane & 7u) * 65u + (lane >> 3u)] = dot_0;
+        products[(lane & 7u) * 65u + ((lane >> 3u) + 16u)] = dot_1;
+        products[(lane & 7u) * 65u + ((lane >> 3u) + 32u)] = dot_2;
+        products[(lane & 7u) * 65u + ((lane >> 3u) + 48u)] = dot_3;
         workgroupBarrier();
-        let own_key = min(first_key + lane, u.t - 1u);
-        let product_ = products[min(lane, 63u) * 4u] + products[min(lane, 63u) * 4u + 1u] + (products[min(lane, 63u) * 4u + 2u] + products[min(lane, 63u) * 4u + 3u]);
-        let score = select(vec4f(-infinity()), vec4f(select(LOWEST, u.scale * product_.x, i32(own_key) <= i32(row_0) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.y, i32(own_key) <= i32(row_1) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.z, i32(own_key) <= i32(row_2) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.w, i32(own_key) <= i32(row_3) + (i32(u.t) - i32(u.s)))), lane < 64u && first_key + lane < u.t);
-        if (lane < 64u) {
-            weights[lane] = score;
-        }
-        workgroupBarrier();
-        if (lane < 16u) {
-            maxima[lane] = max(max(weights[lane * 4u], weights[lane * 4u + 1u]), max(weights[lane * 4u + 2u], weights[lane * 4u + 3u]));
+        let has_key = (lane & 15u) < 8u;
+        let own_key = (lane >> 4u) * 8u + min(lane & 15u, 7u);
+        let key = min(first_key + own_key, u.t - 1u);
+        let product_ = products[own_key] + products[own_key + 65u] + (products[own_key + 130u] + products[own_key + 195u]) + (products[own_key + 260u] + products[own_key + 325u] + (products[own_key + 390u] + products[own_key + 455u]));
+        let score = select(vec4f(-infinity()), vec4f(select(LOWEST, u.scale * product_.x, i32(key) <= i32(row_0) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.y, i32(key) <= i32(row_1) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.z, i32(key) <= i32(row_2) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.w, i32(key) <= i32(row_3) + (i32(u.t) - i32(u.s)))), has_key && first_key + own_key < u.t);
+        if (has_key) {
+            scores[own_key] = score;
         }
         workgroupBarrier();
         var raised = top_;
-        for (var number = 0u; number < 16u; number += 8u) {
-            raised = max(raised, maxima[number]);
-            raised = max(raised, maxima[number + 1u]);
-            raised = max(raised, maxima[number + 2u]);
-            raised = max(raised, maxima[number + 3u]);
-            raised = max(raised, maxima[number + 4u]);
-            raised = max(raised, maxima[number + 5u]);
-            raised = max(raised, maxima[number + 6u]);
-            raised = max(raised, maxima[number + 7u]);
-        }
+        raised = max(raised, scores[(lane >> 4u) * 8u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 1u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 2u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 3u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 4u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 5u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 6u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 7u]);
         let scale = exp(top_ - raised);
-        let weight_ = exp(score - raised) * share;
         top_ = raised;
-        total_ = total_ * scale + weight_;
-        if (lane < 64u) {
-            weights[lane] = weight_;
+        if (has_key) {
+            weights[own_key] = exp(score - raised) * share;
         }
         workgroupBarrier();
+        total_ *= scale;
         sum_0 *= scale.x;
         sum_1 *= scale.y;
         sum_2 *= scale.z;
         sum_3 *= scale.w;
         let row_weights = weights[(lane >> 4u) * 8u];
+        total_ += row_weights;
         sum_0 += row_weights.x * own_v;
         sum_1 += row_weights.y * own_v;
         sum_2 += row_weights.z * own_v;
         sum_3 += row_weights.w * own_v;
         let row_weights_ = weights[(lane >> 4u) * 8u + 1u];
+        total_ += row_weights_;
         sum_0 += row_weights_.x * own_v_;
         sum_1 += row_weights_.y * own_v_;
         sum_2 += row_weights_.z * own_v_;
         sum_3 += row_weights_.w * own_v_;
         let row_weights_2 = weights[(lane >> 4u) * 8u + 2u];
+        total_ += row_weights_2;
         sum_0 += row_weights_2.x * own_v_2;
         sum_1 += row_weights_2.y * own_v_2;
         sum_2 += row_weights_2.z * own_v_2;
         sum_3 += row_weights_2.w * own_v_2;
         let row_weights_3 = weights[(lane >> 4u) * 8u + 3u];
+        total_ += row_weights_3;
         sum_0 += row_weights_3.x * own_v_3;
         sum_1 += row_weights_3.y * own_v_3;
         sum_2 += row_weights_3.z * own_v_3;
         sum_3 += row_weights_3.w * own_v_3;
         let row_weights_4 = weights[(lane >> 4u) * 8u + 4u];
+        total_ += row_weights_4;
         sum_0 += row_weights_4.x * own_v_4;
         sum_1 += row_weights_4.y * own_v_4;
         sum_2 += row_weights_4.z * own_v_4;
         sum_3 += row_weights_4.w * own_v_4;
         let row_weights_5 = weights[(lane >> 4u) * 8u + 5u];
+        total_ += row_weights_5;
         sum_0 += row_weights_5.x * own_v_5;
         sum_1 += row_weights_5.y * own_v_5;
         sum_2 += row_weights_5.z * own_v_5;
         sum_3 += row_weights_5.w * own_v_5;
         let row_weights_6 = weights[(lane >> 4u) * 8u + 6u];
+        total_ += row_weights_6;
         sum_0 += row_weights_6.x * own_v_6;
         sum_1 += row_weights_6.y * own_v_6;
         sum_2 += row_weights_6.z * own_v_6;
         sum_3 += row_weights_6.w * own_v_6;
         let row_weights_7 = weights[(lane >> 4u) * 8u + 7u];
+        total_ += row_weights_7;
         sum_0 += row_weights_7.x * own_v_7;
         sum_1 += row_weights_7.y * own_v_7;
         sum_2 += row_weights_7.z * own_v_7;
         sum_3 += row_weights_7.w * own_v_7;
-        workgroupBarrier();
     }
 
-    if (lane < 64u) {
-        weights[lane] = total_;
-    }
-    workgroupBarrier();
-    if (lane < 16u) {
-        maxima[lane] = weights[lane * 4u] + weights[lane * 4u + 1u] + weights[lane * 4u + 2u] + weights[lane * 4u + 3u];
-    }
-    workgroupBarrier();
-    var row_totals = vec4f(0.0);
-    for (var number_ = 0u; number_ < 16u; number_ += 8u) {
-        row_totals += maxima[number_];
-        row_totals += maxima[number_ + 1u];
-        row_totals += maxima[number_ + 2u];
-        row_totals += maxima[number_ + 3u];
-        row_totals += maxima[number_ + 4u];
-        row_totals += maxima[number_ + 5u];
-        row_totals += maxima[number_ + 6u];
-        row_totals += maxima[number_ + 7u];
-    }
     products[lane] = sum_0;
     products[lane + 128u] = sum_1;
     products[lane + 256u] = sum_2;
     products[lane + 384u] = sum_3;
+    if ((lane & 15u) == 0u) {
+        tops[lane >> 4u] = top_;
+        totals[lane >> 4u] = total_;
+    }
     workgroupBarrier();
     let own_row = min(lane >> 4u, 3u);
     let row = min(first_row + own_row, u.s - 1u);
-    let joined = products[own_row * 128u + (lane & 15u)] + products[own_row * 128u + (lane & 15u) + 16u] + products[own_row * 128u + (lane & 15u) + 32u] + products[own_row * 128u + (lane & 15u) + 48u] + products[own_row * 128u + (lane & 15u) + 64u] + products[own_row * 128u + (lane & 15u) + 80u] + products[own_row * 128u + (lane & 15u) + 96u] + products[own_row * 128u + (lane & 15u) + 112u];
+    let row_top = max(max(max(max(max(max(max(tops[0u][own_row], tops[1u][own_row]), tops[2u][own_row]), tops[3u][own_row]), tops[4u][own_row]), tops[5u][own_row]), tops[6u][own_row]), tops[7u][own_row]);
+    let slice_scale = exp(tops[0u][own_row] - row_top);
+    let slice_scale_ = exp(tops[1u][own_row] - row_top);
+    let slice_scale_2 = exp(tops[2u][own_row] - row_top);
+    let slice_scale_3 = exp(tops[3u][own_row] - row_top);
+    let slice_scale_4 = exp(tops[4u][own_row] - row_top);
+    let slice_scale_5 = exp(tops[5u][own_row] - row_top);
+    let slice_scale_6 = exp(tops[6u][own_row] - row_top);
+    let slice_scale_7 = exp(tops[7u][own_row] - row_top);
+    let row_total = slice_scale * totals[0u][own_row] + slice_scale_ * totals[1u][own_row] + slice_scale_2 * totals[2u][own_row] + slice_scale_3 * totals[3u][own_row] + slice_scale_4 * totals[4u][own_row] + slice_scale_5 * totals[5u][own_row] + slice_scale_6 * totals[6u][own_row] + slice_scale_7 * totals[7u][own_row];
+    let joined = slice_scale * products[own_row * 128u + (lane & 15u)] + slice_scale_ * products[own_row * 128u + (lane & 15u) + 16u] + slice_scale_2 * products[own_row * 128u + (lane & 15u) + 32u] + slice_scale_3 * products[own_row * 128u + (lane & 15u) + 48u] + slice_scale_4 * products[own_row * 128u + (lane & 15u) + 64u] + slice_scale_5 * products[own_row * 128u + (lane & 15u) + 80u] + slice_scale_6 * products[own_row * 128u + (lane & 15u) + 96u] + slice_scale_7 * products[own_row * 128u + (lane & 15u) + 112u];
     let place = ((n * u.h + g) * u.s + row) * parts + part;
     if (lane < 64u && first_row + own_row < u.s) {
         if (first_column + (lane & 15u) * 4u < u.e) {
@@ -245,8 +259,8 @@ fn main(
             parts_[place * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined.w;
         }
         if ((lane & 15u) == 0u && first_column == 0u) {
-            part_rows[place * 2u] = top_[own_row];
-            part_rows[place * 2u + 1u] = row_totals[own_row];
+            part_rows[place * 2u] = row_top;
+            part_rows[place * 2u + 1u] = row_total;
         }
     }
 }
@@ -263,18 +277,19 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let parts = max(min((512u + max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u) - 1u) / max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u), (u.t + 63u) >> 6u), 1u);
-    let group = workgroup.y * grid.x + workgroup.x;
-    let tile = group / parts;
-    let part = group % parts;
     let tile_columns = (u.e + 63u) >> 6u;
-    let first_column = tile % tile_columns * 64u;
     let row_tiles = (u.s + 3u) >> 2u;
-    let first_row = tile / tile_columns % row_tiles * 4u;
-    let outer = tile / tile_columns / row_tiles;
-    if (outer >= u.b * u.h) {
+    let tiles = u.b * u.h * row_tiles * tile_columns;
+    let parts = max(min((512u + max(tiles, 1u) - 1u) / max(tiles, 1u), (u.t + 63u) >> 6u), 1u);
+    let group = workgroup.y * grid.x + workgroup.x;
+    let part = group / tiles;
+    if (part >= parts) {
         return;
     }
+    let tile = group % tiles;
+    let first_column = tile % tile_columns * 64u;
+    let first_row = tile / tile_columns % row_tiles * 4u;
+    let outer = tile / (tile_columns * row_tiles);
     let n = outer / u.h;
     let g = outer % u.h;
     let row_0 = min(first_row, u.s - 1u);
@@ -319,136 +334,147 @@ fn edge(
         let value_key_7 = min(first_key + ((lane >> 4u) * 8u + 7u), end - 1u);
         let v_8 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
         let own_v_7 = select(vec4f(0.0), v_8, first_key + ((lane >> 4u) * 8u + 7u) < end);
-        let key_0 = min(first_key + (lane >> 2u), u.t - 1u);
+        let key_0 = min(first_key + (lane >> 3u), u.t - 1u);
         var dot_0 = vec4f(0.0);
-        let key_1 = min(first_key + ((lane >> 2u) + 32u), u.t - 1u);
+        let key_1 = min(first_key + ((lane >> 3u) + 16u), u.t - 1u);
         var dot_1 = vec4f(0.0);
-        for (var p = lane & 3u; p < u.d; p += 8u) {
+        let key_2 = min(first_key + ((lane >> 3u) + 32u), u.t - 1u);
+        var dot_2 = vec4f(0.0);
+        let key_3 = min(first_key + ((lane >> 3u) + 48u), u.t - 1u);
+        var dot_3 = vec4f(0.0);
+        for (var p = lane & 7u; p < u.d; p += 16u) {
             let q_0 = q_edge[((n * u.h + g) * u.s + row_0) * u.d + p];
             let q_1 = q_edge[((n * u.h + g) * u.s + row_1) * u.d + p];
             let q_2 = q_edge[((n * u.h + g) * u.s + row_2) * u.d + p];
             let q_3 = q_edge[((n * u.h + g) * u.s + row_3) * u.d + p];
             let k_0 = k_edge[((n * u.h + g) * u.t + key_0) * u.d + p];
             let k_1 = k_edge[((n * u.h + g) * u.t + key_1) * u.d + p];
-            let p_ = select(p, p + 4u, p + 4u < u.d);
+            let k_2 = k_edge[((n * u.h + g) * u.t + key_2) * u.d + p];
+            let k_3 = k_edge[((n * u.h + g) * u.t + key_3) * u.d + p];
+            let p_ = select(p, p + 8u, p + 8u < u.d);
             let q_0_ = q_edge[((n * u.h + g) * u.s + row_0) * u.d + p_];
             let q_1_ = q_edge[((n * u.h + g) * u.s + row_1) * u.d + p_];
             let q_2_ = q_edge[((n * u.h + g) * u.s + row_2) * u.d + p_];
             let q_3_ = q_edge[((n * u.h + g) * u.s + row_3) * u.d + p_];
             let k_0_ = k_edge[((n * u.h + g) * u.t + key_0) * u.d + p_];
             let k_1_ = k_edge[((n * u.h + g) * u.t + key_1) * u.d + p_];
+            let k_2_ = k_edge[((n * u.h + g) * u.t + key_2) * u.d + p_];
+            let k_3_ = k_edge[((n * u.h + g) * u.t + key_3) * u.d + p_];
             dot_0 += vec4f(q_0 * k_0, q_1 * k_0, q_2 * k_0, q_3 * k_0);
             dot_1 += vec4f(q_0 * k_1, q_1 * k_1, q_2 * k_1, q_3 * k_1);
-            dot_0 += select(vec4f(0.0), vec4f(q_0_ * k_0_, q_1_ * k_0_, q_2_ * k_0_, q_3_ * k_0_), p + 4u < u.d);
-            dot_1 += select(vec4f(0.0), vec4f(q_0_ * k_1_, q_1_ * k_1_, q_2_ * k_1_, q_3_ * k_1_), p + 4u < u.d);
+            dot_2 += vec4f(q_0 * k_2, q_1 * k_2, q_2 * k_2, q_3 * k_2);
+            dot_3 += vec4f(q_0 * k_3, q_1 * k_3, q_2 * k_3, q_3 * k_3);
+            dot_0 += select(vec4f(0.0), vec4f(q_0_ * k_0_, q_1_ * k_0_, q_2_ * k_0_, q_3_ * k_0_), p + 8u < u.d);
+            dot_1 += select(vec4f(0.0), vec4f(q_0_ * k_1_, q_1_ * k_1_, q_2_ * k_1_, q_3_ * k_1_), p + 8u < u.d);
+            dot_2 += select(vec4f(0.0), vec4f(q_0_ * k_2_, q_1_ * k_2_, q_2_ * k_2_, q_3_ * k_2_), p + 8u < u.d);
+            dot_3 += select(vec4f(0.0), vec4f(q_0_ * k_3_, q_1_ * k_3_, q_2_ * k_3_, q_3_ * k_3_), p + 8u < u.d);
         }
-        products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
-        products[((lane >> 2u) + 32u) * 4u + (lane & 3u)] = dot_1;
+        products[(lane & 7u) * 65u + (lane >> 3u)] = dot_0;
+        products[(lane & 7u) * 65u + ((lane >> 3u) + 16u)] = dot_1;
+        products[(lane & 7u) * 65u + ((lane >> 3u) + 32u)] = dot_2;
+        products[(lane & 7u) * 65u + ((lane >> 3u) + 48u)] = dot_3;
         workgroupBarrier();
-        let own_key = min(first_key + lane, u.t - 1u);
-        let product_ = products[min(lane, 63u) * 4u] + products[min(lane, 63u) * 4u + 1u] + (products[min(lane, 63u) * 4u + 2u] + products[min(lane, 63u) * 4u + 3u]);
-        let score = select(vec4f(-infinity()), vec4f(select(LOWEST, u.scale * product_.x, i32(own_key) <= i32(row_0) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.y, i32(own_key) <= i32(row_1) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.z, i32(own_key) <= i32(row_2) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.w, i32(own_key) <= i32(row_3) + (i32(u.t) - i32(u.s)))), lane < 64u && first_key + lane < u.t);
-        if (lane < 64u) {
-            weights[lane] = score;
-        }
-        workgroupBarrier();
-        if (lane < 16u) {
-            maxima[lane] = max(max(weights[lane * 4u], weights[lane * 4u + 1u]), max(weights[lane * 4u + 2u], weights[lane * 4u + 3u]));
+        let has_key = (lane & 15u) < 8u;
+        let own_key = (lane >> 4u) * 8u + min(lane & 15u, 7u);
+        let key = min(first_key + own_key, u.t - 1u);
+        let product_ = products[own_key] + products[own_key + 65u] + (products[own_key + 130u] + products[own_key + 195u]) + (products[own_key + 260u] + products[own_key + 325u] + (products[own_key + 390u] + products[own_key + 455u]));
+        let score = select(vec4f(-infinity()), vec4f(select(LOWEST, u.scale * product_.x, i32(key) <= i32(row_0) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.y, i32(key) <= i32(row_1) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.z, i32(key) <= i32(row_2) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.w, i32(key) <= i32(row_3) + (i32(u.t) - i32(u.s)))), has_key && first_key + own_key < u.t);
+        if (has_key) {
+            scores[own_key] = score;
         }
         workgroupBarrier();
         var raised = top_;
-        for (var number = 0u; number < 16u; number += 8u) {
-            raised = max(raised, maxima[number]);
-            raised = max(raised, maxima[number + 1u]);
-            raised = max(raised, maxima[number + 2u]);
-            raised = max(raised, maxima[number + 3u]);
-            raised = max(raised, maxima[number + 4u]);
-            raised = max(raised, maxima[number + 5u]);
-            raised = max(raised, maxima[number + 6u]);
-            raised = max(raised, maxima[number + 7u]);
-        }
+        raised = max(raised, scores[(lane >> 4u) * 8u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 1u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 2u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 3u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 4u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 5u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 6u]);
+        raised = max(raised, scores[(lane >> 4u) * 8u + 7u]);
         let scale = exp(top_ - raised);
-        let weight_ = exp(score - raised) * share;
         top_ = raised;
-        total_ = total_ * scale + weight_;
-        if (lane < 64u) {
-            weights[lane] = weight_;
+        if (has_key) {
+            weights[own_key] = exp(score - raised) * share;
         }
         workgroupBarrier();
+        total_ *= scale;
         sum_0 *= scale.x;
         sum_1 *= scale.y;
         sum_2 *= scale.z;
         sum_3 *= scale.w;
         let row_weights = weights[(lane >> 4u) * 8u];
+        total_ += row_weights;
         sum_0 += row_weights.x * own_v;
         sum_1 += row_weights.y * own_v;
         sum_2 += row_weights.z * own_v;
         sum_3 += row_weights.w * own_v;
         let row_weights_ = weights[(lane >> 4u) * 8u + 1u];
+        total_ += row_weights_;
         sum_0 += row_weights_.x * own_v_;
         sum_1 += row_weights_.y * own_v_;
         sum_2 += row_weights_.z * own_v_;
         sum_3 += row_weights_.w * own_v_;
         let row_weights_2 = weights[(lane >> 4u) * 8u + 2u];
+        total_ += row_weights_2;
         sum_0 += row_weights_2.x * own_v_2;
         sum_1 += row_weights_2.y * own_v_2;
         sum_2 += row_weights_2.z * own_v_2;
         sum_3 += row_weights_2.w * own_v_2;
         let row_weights_3 = weights[(lane >> 4u) * 8u + 3u];
+        total_ += row_weights_3;
         sum_0 += row_weights_3.x * own_v_3;
         sum_1 += row_weights_3.y * own_v_3;
         sum_2 += row_weights_3.z * own_v_3;
         sum_3 += row_weights_3.w * own_v_3;
         let row_weights_4 = weights[(lane >> 4u) * 8u + 4u];
+        total_ += row_weights_4;
         sum_0 += row_weights_4.x * own_v_4;
         sum_1 += row_weights_4.y * own_v_4;
         sum_2 += row_weights_4.z * own_v_4;
         sum_3 += row_weights_4.w * own_v_4;
         let row_weights_5 = weights[(lane >> 4u) * 8u + 5u];
+        total_ += row_weights_5;
         sum_0 += row_weights_5.x * own_v_5;
         sum_1 += row_weights_5.y * own_v_5;
         sum_2 += row_weights_5.z * own_v_5;
         sum_3 += row_weights_5.w * own_v_5;
         let row_weights_6 = weights[(lane >> 4u) * 8u + 6u];
+        total_ += row_weights_6;
         sum_0 += row_weights_6.x * own_v_6;
         sum_1 += row_weights_6.y * own_v_6;
         sum_2 += row_weights_6.z * own_v_6;
         sum_3 += row_weights_6.w * own_v_6;
         let row_weights_7 = weights[(lane >> 4u) * 8u + 7u];
+        total_ += row_weights_7;
         sum_0 += row_weights_7.x * own_v_7;
         sum_1 += row_weights_7.y * own_v_7;
         sum_2 += row_weights_7.z * own_v_7;
         sum_3 += row_weights_7.w * own_v_7;
-        workgroupBarrier();
     }
 
-    if (lane < 64u) {
-        weights[lane] = total_;
-    }
-    workgroupBarrier();
-    if (lane < 16u) {
-        maxima[lane] = weights[lane * 4u] + weights[lane * 4u + 1u] + weights[lane * 4u + 2u] + weights[lane * 4u + 3u];
-    }
-    workgroupBarrier();
-    var row_totals = vec4f(0.0);
-    for (var number_ = 0u; number_ < 16u; number_ += 8u) {
-        row_totals += maxima[number_];
-        row_totals += maxima[number_ + 1u];
-        row_totals += maxima[number_ + 2u];
-        row_totals += maxima[number_ + 3u];
-        row_totals += maxima[number_ + 4u];
-        row_totals += maxima[number_ + 5u];
-        row_totals += maxima[number_ + 6u];
-        row_totals += maxima[number_ + 7u];
-    }
     products[lane] = sum_0;
     products[lane + 128u] = sum_1;
     products[lane + 256u] = sum_2;
     products[lane + 384u] = sum_3;
+    if ((lane & 15u) == 0u) {
+        tops[lane >> 4u] = top_;
+        totals[lane >> 4u] = total_;
+    }
     workgroupBarrier();
     let own_row = min(lane >> 4u, 3u);
     let row = min(first_row + own_row, u.s - 1u);
-    let joined = products[own_row * 128u + (lane & 15u)] + products[own_row * 128u + (lane & 15u) + 16u] + products[own_row * 128u + (lane & 15u) + 32u] + products[own_row * 128u + (lane & 15u) + 48u] + products[own_row * 128u + (lane & 15u) + 64u] + products[own_row * 128u + (lane & 15u) + 80u] + products[own_row * 128u + (lane & 15u) + 96u] + products[own_row * 128u + (lane & 15u) + 112u];
+    let row_top = max(max(max(max(max(max(max(tops[0u][own_row], tops[1u][own_row]), tops[2u][own_row]), tops[3u][own_row]), tops[4u][own_row]), tops[5u][own_row]), tops[6u][own_row]), tops[7u][own_row]);
+    let slice_scale = exp(tops[0u][own_row] - row_top);
+    let slice_scale_ = exp(tops[1u][own_row] - row_top);
+    let slice_scale_2 = exp(tops[2u][own_row] - row_top);
+    let slice_scale_3 = exp(tops[3u][own_row] - row_top);
+    let slice_scale_4 = exp(tops[4u][own_row] - row_top);
+    let slice_scale_5 = exp(tops[5u][own_row] - row_top);
+    let slice_scale_6 = exp(tops[6u][own_row] - row_top);
+    let slice_scale_7 = exp(tops[7u][own_row] - row_top);
+    let row_total = slice_scale * totals[0u][own_row] + slice_scale_ * totals[1u][own_row] + slice_scale_2 * totals[2u][own_row] + slice_scale_3 * totals[3u][own_row] + slice_scale_4 * totals[4u][own_row] + slice_scale_5 * totals[5u][own_row] + slice_scale_6 * totals[6u][own_row] + slice_scale_7 * totals[7u][own_row];
+    let joined = slice_scale * products[own_row * 128u + (lane & 15u)] + slice_scale_ * products[own_row * 128u + (lane & 15u) + 16u] + slice_scale_2 * products[own_row * 128u + (lane & 15u) + 32u] + slice_scale_3 * products[own_row * 128u + (lane & 15u) + 48u] + slice_scale_4 * products[own_row * 128u + (lane & 15u) + 64u] + slice_scale_5 * products[own_row * 128u + (lane & 15u) + 80u] + slice_scale_6 * products[own_row * 128u + (lane & 15u) + 96u] + slice_scale_7 * products[own_row * 128u + (lane & 15u) + 112u];
     let place = ((n * u.h + g) * u.s + row) * parts + part;
     if (lane < 64u && first_row + own_row < u.s) {
         if (first_column + (lane & 15u) * 4u < u.e) {
@@ -464,8 +490,8 @@ fn edge(
             parts_[place * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined.w;
         }
         if ((lane & 15u) == 0u && first_column == 0u) {
-            part_rows[place * 2u] = top_[own_row];
-            part_rows[place * 2u + 1u] = row_totals[own_row];
+            part_rows[place * 2u] = row_top;
+            part_rows[place * 2u + 1u] = row_total;
         }
     }
 }

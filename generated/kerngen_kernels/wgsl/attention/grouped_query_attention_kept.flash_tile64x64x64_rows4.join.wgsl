@@ -49,7 +49,13 @@ fn main(
     let g = element / u.e / u.s % u.h;
     let i = element / u.e % u.s;
     let c = element % u.e;
-    let parts = max(min((512u + max(u.b * ((u.h + max(u.h / u.r, 1u) - 1u) / max(u.h / u.r, 1u)) * ((u.s * max(u.h / u.r, 1u) + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u) - 1u) / max(u.b * ((u.h + max(u.h / u.r, 1u) - 1u) / max(u.h / u.r, 1u)) * ((u.s * max(u.h / u.r, 1u) + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u), (u.t + 63u) >> 6u), 1u);
+    let heads = max(u.h / u.r, 1u);
+    let head_groups = (u.h + heads - 1u) / heads;
+    let tile_columns = (u.e + 63u) >> 6u;
+    let rows = u.s * heads;
+    let row_tiles = (rows + 3u) >> 2u;
+    let tiles = u.b * head_groups * row_tiles * tile_columns;
+    let parts = max(min((512u + max(tiles, 1u) - 1u) / max(tiles, 1u), (u.t + 63u) >> 6u), 1u);
     var top_ = -3.4028234663852886e+38;
     var total_ = 0.0;
     var weighted = 0.0;
