@@ -196,6 +196,13 @@ def replaced(expr: ir.Expr, old: ir.Expr | None, new: ir.Expr) -> ir.Expr:
     return map_children(expr, lambda part: replaced(part, old, new))
 
 
+def with_locals(expr: ir.Expr, values: Mapping[str, ir.Expr]) -> ir.Expr:
+    """Return `expr` with the local values that `values` names replaced by what it gives."""
+    if isinstance(expr, ir.LocalValue) and expr.name in values:
+        return values[expr.name]
+    return map_children(expr, lambda part: with_locals(part, values))
+
+
 def walk(expr: ir.Expr) -> Iterator[ir.Expr]:
     """Yield `expr` and every expression below it, parents first."""
     # A stack, not recursion: by `yield from`, each node would pass through as many

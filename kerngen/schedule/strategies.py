@@ -23,7 +23,8 @@ from kerngen.schedule.flash.tiling import flash_tiling
 from kerngen.schedule.gemm.strategy import fits_gemm, lower_gemm, suits_gemm
 from kerngen.schedule.gemm.tiling import tiling_of
 from kerngen.schedule.gemv.strategy import (
-    fits_gemv,
+    fits_gemv_run,
+    gemv_run,
     lower_gemv,
     settled_gemv,
     suits_gemv,
@@ -243,8 +244,9 @@ _AT_ONCE: Final = map(
         ),
         Strategy(
             "gemv",
-            _plain(fits_gemv),
+            _plain(fits_gemv_run),
             lower_gemv,
+            gemv_run,
             suits=suits_gemv,
             shader_key=settled_gemv,
         ),

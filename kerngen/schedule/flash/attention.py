@@ -26,7 +26,7 @@ from kerngen.ir.analysis.reads import free_indices, is_at, loads
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, walk
+from kerngen.ir.walk import map_children, walk, with_locals
 from kerngen.schedule.contraction import Contraction, all_parts, contraction_of
 from kerngen.schedule.task import Task
 
@@ -354,13 +354,6 @@ class _Reader:
 
 def _tensors(*values: ir.Expr) -> Iterator[ir.Tensor]:
     return (load.tensor for value in values for load in loads(value))
-
-
-def with_locals(expr: ir.Expr, values: Mapping[str, ir.Expr]) -> ir.Expr:
-    """Return `expr` with the local values that `values` names replaced by what it gives."""
-    if isinstance(expr, ir.LocalValue) and expr.name in values:
-        return values[expr.name]
-    return map_children(expr, lambda part: with_locals(part, values))
 
 
 # Terms

@@ -36,9 +36,9 @@ from kerngen.ir.analysis.reads import (
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import factors_of, map_children, replaced
+from kerngen.ir.walk import factors_of, map_children, replaced, with_locals
 from kerngen.schedule.contraction import Contraction, contraction_of, contraction_over
-from kerngen.schedule.flash.attention import SUM, with_locals
+from kerngen.schedule.flash.attention import SUM
 from kerngen.schedule.flash.attention_places import (
     NoSumsError,
     moved,

@@ -31,7 +31,7 @@ from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import factors_of, walk
+from kerngen.ir.walk import factors_of, walk, with_locals
 from kerngen.plan.size import (
     Apply,
     Literal,
@@ -44,7 +44,7 @@ from kerngen.plan.size import (
     product_of,
 )
 from kerngen.plan.tree import Scratch
-from kerngen.schedule.flash.attention import SUM, with_locals
+from kerngen.schedule.flash.attention import SUM
 from kerngen.schedule.flash.attention_sums import (
     AttentionSums,
     SumPass,

@@ -23,14 +23,13 @@ from kerngen.ir.analysis.reads import holds_reduce, loads
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, replaced, walk
+from kerngen.ir.walk import map_children, replaced, walk, with_locals
 from kerngen.schedule.flash.attention import (
     TOP,
     TOTAL,
     is_computed,
     scaled,
     weighted,
-    with_locals,
 )
 from kerngen.schedule.flash.attention_places import NoSumsError, ordered
 

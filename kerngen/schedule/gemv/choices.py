@@ -28,7 +28,7 @@ from kerngen.plan.size import (
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import Contraction, memory_axis
 from kerngen.schedule.gemv.shape import MatrixLayout
-from kerngen.schedule.gemv.strategy import layout_of
+from kerngen.schedule.gemv.strategy import layout_of, rows_of_product
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.rows.strategy import fits_rows
@@ -88,6 +88,22 @@ ROWS_BY_ROWS: Final[Mapping[int, Options]] = {
     4: {"rows": (4,), "columns": (4,), "lanes": (64, 4)},
     8: {"rows": (8,), "columns": (8,), "lanes": (32, 4)},
 }
+NUMBER_OF_ONE_ROW: Final[Options] = {"columns": (3,), "unroll": (1,)}
+"""The schedule of a number of a row together with its product: lanes have four sums, with its own.
+
+Each workgroup sums the number again, beside reading the matrix.  On an H200, in us, with a norm:
+
+| x | w | two dispatches | one | of one column |
+| --- | --- | --- | --- | --- |
+| 1 x 600 | 1100 x 600, f32 | 6.3 | 4.2 | 4.3 |
+| 1 x 1024 | 3072 x 1024, f32 | 8.3 | 6.2 | 6.8 |
+| 1 x 4096 | 4096 x 4096, f32 | 21.6 | 18.2 | 19.3 |
+| 1 x 2560 | 151,936 x 2560, f16 | 205 | 175 | 226 |
+
+Two to eight rows are joined in more rounds: 8 x 1024 by 4096 x 1024 takes 8.9 (12.2), but
+4 x 4096 by 4096 x 4096 28.7 (22.8), so these are for matrices of up to `FITTING` elements.
+"""
+
 MOST_RESULTS_OF_TERM: Final = 512
 """With more results for each term, tiles are faster: the table below has 320 x 72 by 72 x 320."""
 
@@ -202,6 +218,29 @@ def vector_choices(task: Task) -> Iterator[ScheduleChoice]:
         )
         yield ScheduleChoice("rows", "rows are short or few", short_or_few)
     yield from _of_gemv(task, "a product of a matrix and a vector")
+
+
+def row_sum_choices(task: Task) -> Iterator[ScheduleChoice]:
+    """Yield the schedules of a number of rows with the product behind it, for few rows."""
+    pair = rows_of_product(task)
+    if pair is None:
+        return
+    found, _ = layout_of(pair.product)
+    terms, columns = domain_size(found.over), extent_size(found.column.extent)
+    enough = all_of(
+        compare(">", terms, SHORT_OF_GEMV),
+        compare(">", domain_size(pair.product.domain), RESULTS_OF_ROWS),
+    )
+    reason = "a number of few rows, and the product that reads it"
+    one: Guard = ALWAYS
+    if found.row is not None:
+        one = compare("==", extent_size(found.row.extent), 1)
+    guard = all_of(one, enough)
+    yield ScheduleChoice("gemv", reason, guard, NUMBER_OF_ONE_ROW, together=2)
+    if found.row is not None:
+        small = compare("<=", terms * columns, FITTING)
+        guard = all_of(_has_few_rows(found), enough, small)
+        yield ScheduleChoice("gemv", reason, guard, ROWS_BY_ROWS[4], together=2)
 
 
 def few_result_choices(task: Task) -> Iterator[ScheduleChoice]:

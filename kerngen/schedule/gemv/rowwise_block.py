@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -24,7 +25,7 @@ from kerngen.ir.nodes import Index
 from kerngen.plan.size import Literal, Size, ceil_div
 from kerngen.schedule.contraction import LEFT, RIGHT
 from kerngen.schedule.gemv.row_block import RowBlock, suffix
-from kerngen.schedule.gemv.rowwise_join import Round, join_rounds
+from kerngen.schedule.gemv.rowwise_join import LaneGroups, Round, join_rounds
 from kerngen.schedule.gemv.shape import GemvShape
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import (
@@ -50,7 +51,7 @@ class Rowwise:
 
     A lane takes `width` neighbouring terms of each result at once.  The tensors `words`, of
     narrow integers, are bound as `vec4u`.  Subclasses read longer runs: they override `_rights`
-    and `_take`.
+    and `_take`.  One sums a number of each row, too (`rowwise_numbers.py`).
     """
 
     task: Task
@@ -67,6 +68,7 @@ class Rowwise:
         self.builder = ShaderBuilder(task, lanes_of, words=self.words)
         # Workgroup memory that subclasses take: joining has the rest of 16 KiB.
         self.held_bytes = 0
+        self.partials: t.Expr | None = None
         self.block = RowBlock(self.builder, task, shape.rows)
         self.reduce = reduction_of(task)
         *outer, self.column = self.block.outer(task.domain)
@@ -256,20 +258,17 @@ class Rowwise:
 
     def _finish(self, at: dict[Index, t.Expr]) -> None:
         """Join the lanes' totals, and let a lane do the stage's steps for each result."""
-        shape = self.shape
-        rounds = [
-            *join_rounds(
-                self.builder,
-                self.reduce,
-                self.totals,
-                along=shape.along,
-                across=shape.across,
-                room=EVERYWHERE.workgroup_bytes - self.held_bytes,
-            )
-        ]
+        s, groups = self.builder, self._groups
+        rounds = [*join_rounds(s, self.reduce, self.totals, groups, self.partials)]
         for each in rounds:
             body = [*each.before, *self._store(at, each)]
             self.body += body if len(rounds) == 1 else [t.Block(each.comment, (*body,))]
+
+    @property
+    def _groups(self) -> LaneGroups:
+        """The groups of lanes that join their totals."""
+        room = EVERYWHERE.workgroup_bytes - self.held_bytes
+        return LaneGroups(self.shape.along, self.shape.across, room)
 
     def _store(self, at: dict[Index, t.Expr], held: Round) -> list[t.Stmt]:
         """Return the steps for the results of a round."""
@@ -289,5 +288,11 @@ class Rowwise:
             places[index] = t.Ident(s.name(index.name))
         lowerer = Lowerer(s, {**at, **places}, body, label=reduction_label(self.task))
         only = t.all_of(held.holds, *inside)
-        finish_steps(lowerer, self.task, self.reduce, Value(held.value), only)
+        known = partial(self._known, held)
+        finish_steps(lowerer, self.task, self.reduce, Value(held.value), only, known)
         return body
+
+    def _known(self, held: Round, lowerer: Lowerer) -> dict[str, Value]:
+        """Return the local values that the stage's steps read, by their names: none here."""
+        del lowerer, held
+        return {}

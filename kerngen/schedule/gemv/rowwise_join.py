@@ -10,7 +10,7 @@ lanes join their values in a tree, by fours.  The order of every sum is fixed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -43,24 +43,74 @@ class Round:
     comment: str
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class LaneGroups:
+    """`across` groups of `along` lanes each, and `room`: bytes of workgroup memory for joining."""
+
+    along: int
+    across: int
+    room: int
+
+    @property
+    def lanes(self) -> int:
+        """The number of lanes of all groups."""
+        return self.along * self.across
+
+    @property
+    def most(self) -> int:
+        """The most totals that the groups can join at once."""
+        return min(self.along, self.room // (BYTES * self.lanes))
+
+    def memory(self, shader: ShaderBuilder, reduce: Reduce, totals: int) -> t.Expr:
+        """Return an array in workgroup memory in which so many totals are joined, in rounds."""
+        return shared_array(
+            shader, reduce, max(_powers(totals, self.most)) * self.lanes
+        )
+
+
 def join_rounds(
     shader: ShaderBuilder,
     reduce: Reduce,
     totals: Sequence[t.Expr],
-    *,
-    along: int,
-    across: int,
-    room: int,
+    groups: LaneGroups,
+    shared: t.Expr | None = None,
 ) -> Iterator[Round]:
-    """Yield the rounds in which `across` groups of `along` lanes each join their totals.
+    """Yield the rounds in which the lanes of each group join their totals, in memory `shared`."""
+    if shared is None:
+        shared = groups.memory(shader, reduce, len(totals))
+    counts = _powers(len(totals), groups.most)
+    yield from _in_rounds(shader, reduce, totals, counts, groups, shared)
 
-    The rounds use up to `room` bytes of workgroup memory.
+
+def join_at_once(
+    shader: ShaderBuilder,
+    reduce: Reduce,
+    totals: Sequence[t.Expr],
+    groups: LaneGroups,
+) -> Round | None:
+    """Return the one round in which all totals are joined; None if there is no room for it.
+
+    Its numbers of totals go up to a power of two: some may be beyond the last one.
     """
-    # Powers of two, so that the lanes of a group divide evenly among the totals of a round.
-    lanes = along * across
-    most = min(along, room // (BYTES * lanes))
-    counts = [*_powers(len(totals), most)]
-    shared = shared_array(shader, reduce, max(counts) * lanes)
+    count = 1 << (len(totals) - 1).bit_length()
+    if count > groups.most:
+        return None
+    shared = groups.memory(shader, reduce, count)
+    (only,) = _in_rounds(shader, reduce, totals, [count], groups, shared)
+    return only
+
+
+def _in_rounds(
+    shader: ShaderBuilder,
+    reduce: Reduce,
+    totals: Sequence[t.Expr],
+    counts: Iterable[int],
+    groups: LaneGroups,
+    shared: t.Expr,
+) -> Iterator[Round]:
+    """Yield a round for each count of totals: a power of two, which divides a group's lanes."""
+    along, across, lanes = groups.along, groups.across, groups.lanes
     first = 0
     for count in counts:
         before: list[t.Stmt] = [t.BARRIER] if first else []

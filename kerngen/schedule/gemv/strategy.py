@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kerngen.ir.staging.stages import Stage
 from kerngen.plan.size import ALWAYS, NEVER, Guard
 from kerngen.schedule.contraction import Contraction, contraction_of
 from kerngen.schedule.gemv.columnwise_block import lower_columnwise_block
 from kerngen.schedule.gemv.dot_block import DOT_RUN, DotRowwise, dot_factors
 from kerngen.schedule.gemv.narrow_block import NarrowRowwise, WordRowwise, fits_words
 from kerngen.schedule.gemv.narrow_runs import EIGHT, WORDS, codes_of, words_of
+from kerngen.schedule.gemv.row_sum import RowSum, row_sum_of
 from kerngen.schedule.gemv.rowwise_block import Rowwise
+from kerngen.schedule.gemv.rowwise_numbers import RowwiseNumbers
 from kerngen.schedule.gemv.shape import (
     LAYOUTS,
     NOT_FOR,
@@ -31,7 +34,7 @@ from kerngen.schedule.task import Options, Task
 
 
 def fits_gemv(task: Task) -> str:
-    """Return why `gemv` does not fit the stage, or "" if it does."""
+    """Return why `gemv` does not fit the stage alone, or "" if it does."""
     found = contraction_of(task)
     if isinstance(found, str):
         return found
@@ -43,9 +46,37 @@ def fits_gemv(task: Task) -> str:
     return ""
 
 
+def fits_gemv_run(task: Task) -> str:
+    """Return why `gemv` fits neither the stage alone nor with the one behind it, else ""."""
+    return "" if rows_of_product(task) else fits_gemv(task)
+
+
+def gemv_run(task: Task) -> tuple[Stage, ...]:
+    """Return the stages that run together: a product, behind the number of its rows."""
+    found = rows_of_product(task)
+    if found is None:
+        return (task.stage,)
+    return task.following[:2]
+
+
+def rows_of_product(task: Task) -> RowSum | None:
+    """Return the number of rows that a stage computes for a product behind it, if any.
+
+    The matrix of the product must lie along its terms, and have no narrow integers.
+    """
+    if not isinstance(contraction_of(task), str):
+        return None
+    found = row_sum_of(task)
+    if found is None or fits_gemv(found.product):
+        return None
+    _, layout = layout_of(found.product)
+    return None if layout != "rows" or _reads_narrow(found.product) else found
+
+
 def suits_gemv(task: Task, options: Options) -> str:
     """Return why a stage that `gemv` fits does not suit the options, or "" if it does."""
-    found, layout = layout_of(task)
+    rows = rows_of_product(task)
+    found, layout = layout_of(task if rows is None else rows.product)
     shape, along_rows = shape_of(options, layout), layout != "columns"
     if fault := next(shape.faults(), ""):
         return fault
@@ -69,6 +100,8 @@ def settled_gemv(options: Options) -> tuple[GemvShape, ...]:
 
 def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
     """Yield the variants for the layout of the matrix: contiguous by rows, or by columns."""
+    if rows := rows_of_product(task):
+        return _lower_numbers(rows, shape_of(options, "rows"))
     _, layout = layout_of(task)
     shape = shape_of(options, layout)
     lower = lower_columnwise_block if layout == "columns" else lower_rowwise_block
@@ -100,6 +133,17 @@ def layout_of(task: Task) -> tuple[Contraction, MatrixLayout]:
 
 def _reads_narrow(task: Task) -> bool:
     return any(tensor.narrow for tensor in task.stage.tensors_read)
+
+
+def _lower_numbers(found: RowSum, shape: GemvShape) -> Iterator[Variant]:
+    """Yield the variants of a product with the numbers of its rows."""
+    names = vector_names(found.product)
+    when = rows_divide(found.product, names, LANES)
+    if when != NEVER:
+        block = RowwiseNumbers(found, shape, "aligned", LANES, names)
+        yield Variant(block.variant, when, (block.shader(),))
+    edge = RowwiseNumbers(found, shape, "edge", 1, set())
+    yield Variant(edge.variant, ALWAYS, (edge.shader(),))
 
 
 def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:

@@ -7,6 +7,7 @@ input gives the same bits each time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -80,15 +81,22 @@ def own_total(reduce: Reduce, total: t.Ident, width: int) -> t.Expr:
 
 
 def finish_steps(
-    lowerer: Lowerer, task: Task, reduce: Reduce, value: Value, only: t.Expr | None
+    lowerer: Lowerer,
+    task: Task,
+    reduce: Reduce,
+    value: Value,
+    only: t.Expr | None,
+    known: Callable[[Lowerer], dict[str, Value]] | None = None,
 ) -> None:
     """Emit the stage's steps; `value` is the final partial result of its reduction, `reduce`.
 
-    Only lanes for which the condition `only` holds run them; None: all lanes.
+    Only lanes for which the condition `only` holds run them; None: all lanes.  `known` writes
+    and returns the local values that the steps read, if they read any.
     """
     # Locals of the loop over the terms do not exist behind it.
-    inner = lowerer.nested({})
-    inner = replace(inner, reduced={reduce: whole_of(reduce, value)}, locals={})
+    inner = replace(lowerer.nested({}), locals={})
+    locals_ = {} if known is None else known(inner)
+    inner = replace(inner, reduced={reduce: whole_of(reduce, value)}, locals=locals_)
     write_steps(inner, task.stage)
     done = inner.block if only is None else [t.If(only, tuple(inner.block))]
     lowerer.block.extend(done)
