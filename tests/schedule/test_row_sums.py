@@ -73,11 +73,13 @@ def test_numbers_and_product_are_those_of_float64(
 @pytest.mark.parametrize(
     ("sizes", "dispatches"),
     [
-        ((1, 1024, 1500), 1),  # a token
+        ((1, 1024, 600), 1),  # a token
+        ((1, 64, 8000), 1),
+        ((1, 60, 600), 2),
+        ((1, 500, 8200), 2),
+        ((1, 1024, 500), 2),
         ((8, 1024, 600), 1),  # a few rows of a small matrix
         ((9, 1024, 600), 2),
-        ((1, 500, 1500), 2),
-        ((1, 1024, 900), 2),
         ((4, 2048, 2100), 2),  # a few rows of a large matrix
     ],
 )
@@ -123,6 +125,53 @@ def test_halves_batches_and_a_vector(ctx: gpu.Context) -> None:
             found = module.g(ctx.tensor(row), ctx.tensor(matrix)).numpy()
             wanted = np.abs(x[0, 0]).sum() * (w @ x[0, 0])
             np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-4)
+
+
+NARROW = """
+kernel f(x: f32[s, d], gain: f32[d], w: TYPE[f, d], scale: f32[f, (d + 31) / 32]) -> y: f32[s, f] {
+    let size[i] = 1.0 / sqrt(sum[p] x[i, p] * x[i, p] + 1.0);
+    y[i, j] = size[i] * sum[p] (x[i, p] * gain[p]) * (scale[j, p / 32] * f32(w[j, p]));
+}
+schedule f.size { OPTIONS }
+"""
+OF_WORDS = (
+    "gemv",
+    "gemv columns(4) lanes(32, 4)",
+    "gemv columns(4) lanes(16, 8)",
+    "gemv lanes(64, 4)",
+    "gemv rows(2) columns(4)",
+    "gemv rows(4) columns(4) lanes(64, 4)",
+)
+
+
+@pytest.mark.parametrize("options", OF_WORDS)
+@pytest.mark.parametrize("type_", ["i4", "i8"])
+def test_matrices_of_narrow_integers(
+    ctx: gpu.Context, type_: str, options: str
+) -> None:
+    """All lanes copy the rows together, and each adds what it copies."""
+    element, most = {"i4": (gpu.i4, 8), "i8": (gpu.i8, 128)}[type_]
+    text = NARROW.replace("TYPE", type_).replace("OPTIONS", options)
+    rng = np.random.default_rng(4)
+    with built_module(text) as module:
+        for s, d, f in ((1, 2080, 9), (3, 256, 33), (5, 40, 6), (2, 37, 5), (9, 32, 1)):
+            shapes = (s, d), (d,), (f, -(-d // 32))
+            x, gain, scale = (rng.standard_normal(n, dtype=np.float32) for n in shapes)
+            w = rng.integers(-most, most, (f, d), np.int8)
+            given = [
+                *map(ctx.tensor, (x, gain)),
+                ctx.tensor(w, element),
+                ctx.tensor(scale),
+            ]
+            before = ctx.counters.snapshot()
+            found = module.f(*given)
+            assert (ctx.counters - before).dispatches == 1
+            whole = np.repeat(scale, 32, 1)[:, :d].astype(np.float64) * w
+            x = x.astype(np.float64)
+            wanted = (x * gain) @ whole.T / np.sqrt((x * x).sum(-1, keepdims=True) + 1)
+            np.testing.assert_allclose(
+                found.numpy(), wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max()
+            )
 
 
 PAIR = """

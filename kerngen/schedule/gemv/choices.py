@@ -88,6 +88,8 @@ ROWS_BY_ROWS: Final[Mapping[int, Options]] = {
     4: {"rows": (4,), "columns": (4,), "lanes": (64, 4)},
     8: {"rows": (8,), "columns": (8,), "lanes": (32, 4)},
 }
+TERMS_OF_NUMBER: Final = 64
+RESULTS_OF_SHORT_NUMBER: Final = 8192
 NUMBER_OF_ONE_ROW: Final[Options] = {"columns": (3,), "unroll": (1,)}
 """The schedule of a number of a row together with its product: lanes have four sums, with its own.
 
@@ -95,13 +97,18 @@ Each workgroup sums the number again, beside reading the matrix.  On an H200, in
 
 | x | w | two dispatches | one | of one column |
 | --- | --- | --- | --- | --- |
+| 1 x 64 | 8000 x 64, f32 | 5.8 | 5.1 | |
+| 1 x 256 | 4096 x 256, f32 | 6.4 | 4.3 | |
 | 1 x 600 | 1100 x 600, f32 | 6.3 | 4.2 | 4.3 |
 | 1 x 1024 | 3072 x 1024, f32 | 8.3 | 6.2 | 6.8 |
 | 1 x 4096 | 4096 x 4096, f32 | 21.6 | 18.2 | 19.3 |
 | 1 x 2560 | 151,936 x 2560, f16 | 205 | 175 | 226 |
+| 1 x 256 | 512 x 256, i8 | 5.0 | | 3.1 |
+| 1 x 4096 | 512 x 4096, i8 | 7.1 | | 6.0 |
 
-Two to eight rows are joined in more rounds: 8 x 1024 by 4096 x 1024 takes 8.9 (12.2), but
-4 x 4096 by 4096 x 4096 28.7 (22.8), so these are for matrices of up to `FITTING` elements.
+With fewer terms than 64, or up to 512 and more than 8,192 results, most lanes would be idle.
+Two to eight rows are joined in more rounds: 8 x 1024 by 4096 x 1024 takes 8.9 (12.2), but 4 x
+4096 by 4096 x 4096 28.7 (22.8), so these are for matrices of up to `FITTING` elements.
 """
 
 MOST_RESULTS_OF_TERM: Final = 512
@@ -225,19 +232,26 @@ def row_sum_choices(task: Task) -> Iterator[ScheduleChoice]:
     pair = rows_of_product(task)
     if pair is None:
         return
-    found, _ = layout_of(pair.product)
-    terms, columns = domain_size(found.over), extent_size(found.column.extent)
-    enough = all_of(
-        compare(">", terms, SHORT_OF_GEMV),
-        compare(">", domain_size(pair.product.domain), RESULTS_OF_ROWS),
-    )
+    found, layout = layout_of(pair.product)
+    terms, results = domain_size(found.over), domain_size(pair.product.domain)
     reason = "a number of few rows, and the product that reads it"
     one: Guard = ALWAYS
     if found.row is not None:
         one = compare("==", extent_size(found.row.extent), 1)
+    if layout != "rows":
+        for which, options in _of_words(found, layout):
+            guard = all_of(one, which)
+            yield ScheduleChoice("gemv", reason, guard, options, together=2)
+        yield ScheduleChoice("gemv", reason, one, together=2)
+        return
+    long = compare(">", terms, SHORT_OF_GEMV)
+    short = compare(">=", terms, TERMS_OF_NUMBER)
+    light = all_of(short, compare("<=", results, RESULTS_OF_SHORT_NUMBER))
+    enough = all_of(any_of(long, light), compare(">", results, FEW_OF_GEMV))
     guard = all_of(one, enough)
     yield ScheduleChoice("gemv", reason, guard, NUMBER_OF_ONE_ROW, together=2)
     if found.row is not None:
+        columns = extent_size(found.column.extent)
         small = compare("<=", terms * columns, FITTING)
         guard = all_of(_has_few_rows(found), enough, small)
         yield ScheduleChoice("gemv", reason, guard, ROWS_BY_ROWS[4], together=2)

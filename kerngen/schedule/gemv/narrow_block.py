@@ -16,6 +16,7 @@ from kerngen.ir.types import Storage
 from kerngen.schedule.gemv.narrow_runs import NeighbourRun, Reads, RunReader, power_bits
 from kerngen.schedule.gemv.row_block import suffix
 from kerngen.schedule.gemv.rowwise_block import Rowwise
+from kerngen.schedule.gemv.rowwise_join import LaneGroups
 from kerngen.schedule.gemv.shape import GemvShape
 from kerngen.schedule.lowering.cooperation import BYTES, reduction_label
 from kerngen.schedule.lowering.expressions import Lowerer
@@ -175,9 +176,10 @@ class WordRowwise(NarrowRowwise):
     def __post_init__(self) -> None:
         super().__post_init__()
         vectors = _shared_vectors(self.shape, self.width)
-        self.held_bytes = vectors * LANES * BYTES
+        held = vectors * LANES * BYTES
+        self.held_bytes += held
         type_ = f"array<vec4f, {vectors}>"
-        self.shared = self.builder.workgroup_array("rows", type_, self.held_bytes)
+        self.shared = self.builder.workgroup_array("rows", type_, held)
         name = self.reduce.indices[0].name
         self._last, self._begin, self._next = (
             t.Ident(self.builder.fresh(f"{which}_{name}"))
@@ -245,7 +247,16 @@ class WordRowwise(NarrowRowwise):
                 to = self._shared_at(row, vector % run, vector // run)
                 wide = there.widen(value, self.reduce.type)
                 there.block.append(t.Assign(to, wide))
+            if self.numbers is not None:
+                rows = self.block.at_rows(there)
+                self.numbers.take(rows, (number, turns))
             yield t.If(place < s.extent(index.extent), tuple(there.block))
+
+    @property
+    def _number_groups(self) -> LaneGroups:
+        """All lanes, as each of them copies, and adds, a part of the rows."""
+        groups = self._groups
+        return LaneGroups(groups.lanes, 1, groups.room)
 
     def _lefts(self, inner: Lowerer, shift: tuple[int, int]) -> Iterator[list[Value]]:
         count = self.width // LANES

@@ -25,7 +25,14 @@ from kerngen.ir.nodes import Index
 from kerngen.plan.size import Literal, Size, ceil_div
 from kerngen.schedule.contraction import LEFT, RIGHT
 from kerngen.schedule.gemv.row_block import RowBlock, suffix
-from kerngen.schedule.gemv.rowwise_join import LaneGroups, Round, join_rounds
+from kerngen.schedule.gemv.row_numbers import RowNumbers
+from kerngen.schedule.gemv.row_sum import RowSum
+from kerngen.schedule.gemv.rowwise_join import (
+    LaneGroups,
+    Round,
+    join_at_once,
+    join_rounds,
+)
 from kerngen.schedule.gemv.shape import GemvShape
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import (
@@ -33,6 +40,7 @@ from kerngen.schedule.lowering.cooperation import (
     finish_steps,
     reduction_label,
     reduction_of,
+    shared_array,
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, identity
@@ -51,7 +59,7 @@ class Rowwise:
 
     A lane takes `width` neighbouring terms of each result at once.  The tensors `words`, of
     narrow integers, are bound as `vec4u`.  Subclasses read longer runs: they override `_rights`
-    and `_take`.  One sums a number of each row, too (`rowwise_numbers.py`).
+    and `_take`.  With a `row_sum`, lanes sum the number of each row, too.
     """
 
     task: Task
@@ -60,6 +68,7 @@ class Rowwise:
     width: int
     names: set[str]
     words: frozenset[str] = frozenset()
+    row_sum: RowSum | None = None
     body: list[t.Stmt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -69,6 +78,10 @@ class Rowwise:
         # Workgroup memory that subclasses take: joining has the rest of 16 KiB.
         self.held_bytes = 0
         self.partials: t.Expr | None = None
+        self.numbers: RowNumbers | None = None
+        if self.row_sum is not None:
+            self.numbers = RowNumbers(self.builder, self.row_sum, shape.rows)
+            self.held_bytes = self.numbers.held_bytes
         self.block = RowBlock(self.builder, task, shape.rows)
         self.reduce = reduction_of(task)
         *outer, self.column = self.block.outer(task.domain)
@@ -91,7 +104,7 @@ class Rowwise:
         self._finish(at)
         columns = domain_size(self.outer) * self._column_blocks
         step = self.shape.along * self.width
-        return self.builder.finish(
+        shader = self.builder.finish(
             self.body,
             groups=columns * self.block.needed,
             workgroup_size=self.shape.lanes,
@@ -100,6 +113,10 @@ class Rowwise:
             terms=counted_terms(self.reduce),
             trips=row_trips(self.task, self.reduce, Literal(step)),
         )
+        if self.row_sum is None:
+            return shader
+        own = (step.text for step in self.row_sum.stage.steps if step.text)
+        return replace(shader, equations=(*own, *shader.equations))
 
     @property
     def _column_blocks(self) -> Size:
@@ -108,7 +125,8 @@ class Rowwise:
     def _summary(self) -> str:
         columns = "a column" if self.across == 1 else f"{self.across} columns"
         rows = "" if self.block.row is None else f", {self.block.count} rows at once"
-        return f"one workgroup for {columns}{rows}."
+        numbers = "" if self.numbers is None else ", and for the number of each row"
+        return f"one workgroup for {columns}{rows}{numbers}."
 
     def _place(self) -> dict[Index, t.Expr]:
         """Name the rows and columns of a workgroup; return the values of the indices.
@@ -158,6 +176,8 @@ class Rowwise:
         columns = self._columns(at)
         zero = identity(self.builder, "sum", self.reduce.type)
         self.body += [t.Var(total.name, zero) for total in self.totals]
+        if self.numbers is not None:
+            self.body += self.numbers.start()
         return columns
 
     def _accumulate(self, at: dict[Index, t.Expr]) -> None:
@@ -213,7 +233,19 @@ class Rowwise:
             rights.append([*self._rights(inners[-1], columns, where)])
         for number, inner in enumerate(inners):
             self._take(inner, rights[number], (number, len(shifts)))
+            if self.numbers is not None:
+                self._take_numbers(self.numbers, inner, (number, len(shifts)))
         return body
+
+    def _take_numbers(
+        self, numbers: RowNumbers, inner: Lowerer, shift: tuple[int, int]
+    ) -> None:
+        """Add the terms of a run to the number of every row."""
+        last, count = self.reduce.indices[-1], max(self.width // LANES, 1)
+        for number in range(count):
+            place = inner.at[last] + number * LANES
+            there = replace(inner, at={**inner.at, last: place})
+            numbers.take(self.block.at_rows(there), shift, (number, count))
 
     def _rights(
         self, inner: Lowerer, columns: list[t.Expr], shift: tuple[int, int]
@@ -258,6 +290,8 @@ class Rowwise:
 
     def _finish(self, at: dict[Index, t.Expr]) -> None:
         """Join the lanes' totals, and let a lane do the stage's steps for each result."""
+        if self.numbers is not None and self._finish_numbers(at, self.numbers):
+            return
         s, groups = self.builder, self._groups
         rounds = [*join_rounds(s, self.reduce, self.totals, groups, self.partials)]
         for each in rounds:
@@ -269,6 +303,37 @@ class Rowwise:
         """The groups of lanes that join their totals."""
         room = EVERYWHERE.workgroup_bytes - self.held_bytes
         return LaneGroups(self.shape.along, self.shape.across, room)
+
+    @property
+    def _number_groups(self) -> LaneGroups:
+        """The groups of lanes that join the numbers of rows: each has all terms."""
+        return self._groups
+
+    def _finish_numbers(self, at: dict[Index, t.Expr], numbers: RowNumbers) -> bool:
+        """Join the numbers of rows for all lanes; return whether all else is done, too.
+
+        Totals and numbers are joined in one round if there is room for it.  All groups of
+        lanes have the same numbers, of which the first group stores its own.
+        """
+        s, reduce, count = self.builder, self.reduce, len(self.totals)
+        groups, own = self._groups, self._number_groups
+        every = (*self.totals, *numbers.totals)
+        once = join_at_once(s, reduce, every, groups) if groups == own else None
+        if once is not None:
+            first = [once.group.equals(0)] if groups.across > 1 else []
+            store = numbers.store(once, count, *first)
+            self.body += [*once.before, store, t.BARRIER]
+            holds = t.all_of(once.holds, once.total < count)
+            self.body += self._store(at, replace(once, before=[], holds=holds))
+            return True
+        sizes = groups.elements(count), own.elements(len(numbers.totals))
+        self.partials = shared_array(s, reduce, max(sizes))
+        for each in join_rounds(s, reduce, numbers.totals, own, self.partials):
+            first = [each.group.equals(0)] if own.across > 1 else []
+            body = (*each.before, numbers.store(each, 0, *first))
+            self.body.append(t.Block("the numbers of rows", body))
+        self.body.append(t.BARRIER)
+        return False
 
     def _store(self, at: dict[Index, t.Expr], held: Round) -> list[t.Stmt]:
         """Return the steps for the results of a round."""
@@ -293,6 +358,7 @@ class Rowwise:
         return body
 
     def _known(self, held: Round, lowerer: Lowerer) -> dict[str, Value]:
-        """Return the local values that the stage's steps read, by their names: none here."""
-        del lowerer, held
-        return {}
+        """Write and return the local values that the stage's steps read, by their names."""
+        if self.numbers is None:
+            return {}
+        return self.numbers.known(held.total // self.shape.columns, lowerer)

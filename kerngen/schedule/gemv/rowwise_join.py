@@ -62,11 +62,9 @@ class LaneGroups:
         """The most totals that the groups can join at once."""
         return min(self.along, self.room // (BYTES * self.lanes))
 
-    def memory(self, shader: ShaderBuilder, reduce: Reduce, totals: int) -> t.Expr:
-        """Return an array in workgroup memory in which so many totals are joined, in rounds."""
-        return shared_array(
-            shader, reduce, max(_powers(totals, self.most)) * self.lanes
-        )
+    def elements(self, totals: int) -> int:
+        """Return how many elements so many totals take in workgroup memory, joined in rounds."""
+        return max(_powers(totals, self.most)) * self.lanes
 
 
 def join_rounds(
@@ -78,7 +76,7 @@ def join_rounds(
 ) -> Iterator[Round]:
     """Yield the rounds in which the lanes of each group join their totals, in memory `shared`."""
     if shared is None:
-        shared = groups.memory(shader, reduce, len(totals))
+        shared = shared_array(shader, reduce, groups.elements(len(totals)))
     counts = _powers(len(totals), groups.most)
     yield from _in_rounds(shader, reduce, totals, counts, groups, shared)
 
@@ -96,7 +94,7 @@ def join_at_once(
     count = 1 << (len(totals) - 1).bit_length()
     if count > groups.most:
         return None
-    shared = groups.memory(shader, reduce, count)
+    shared = shared_array(shader, reduce, groups.elements(count))
     (only,) = _in_rounds(shader, reduce, totals, [count], groups, shared)
     return only
 

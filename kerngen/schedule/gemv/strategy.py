@@ -19,7 +19,6 @@ from kerngen.schedule.gemv.narrow_block import NarrowRowwise, WordRowwise, fits_
 from kerngen.schedule.gemv.narrow_runs import EIGHT, WORDS, codes_of, words_of
 from kerngen.schedule.gemv.row_sum import RowSum, row_sum_of
 from kerngen.schedule.gemv.rowwise_block import Rowwise
-from kerngen.schedule.gemv.rowwise_numbers import RowwiseNumbers
 from kerngen.schedule.gemv.shape import (
     LAYOUTS,
     NOT_FOR,
@@ -62,7 +61,7 @@ def gemv_run(task: Task) -> tuple[Stage, ...]:
 def rows_of_product(task: Task) -> RowSum | None:
     """Return the number of rows that a stage computes for a product behind it, if any.
 
-    The matrix of the product must lie along its terms, and have no narrow integers.
+    The matrix of the product must lie along its terms.
     """
     if not isinstance(contraction_of(task), str):
         return None
@@ -70,7 +69,7 @@ def rows_of_product(task: Task) -> RowSum | None:
     if found is None or fits_gemv(found.product):
         return None
     _, layout = layout_of(found.product)
-    return None if layout != "rows" or _reads_narrow(found.product) else found
+    return None if layout == "columns" else found
 
 
 def suits_gemv(task: Task, options: Options) -> str:
@@ -101,7 +100,8 @@ def settled_gemv(options: Options) -> tuple[GemvShape, ...]:
 def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
     """Yield the variants for the layout of the matrix: contiguous by rows, or by columns."""
     if rows := rows_of_product(task):
-        return _lower_numbers(rows, shape_of(options, "rows"))
+        _, layout = layout_of(rows.product)
+        return lower_rowwise_block(rows.product, shape_of(options, layout), rows)
     _, layout = layout_of(task)
     shape = shape_of(options, layout)
     lower = lower_columnwise_block if layout == "columns" else lower_rowwise_block
@@ -135,31 +135,25 @@ def _reads_narrow(task: Task) -> bool:
     return any(tensor.narrow for tensor in task.stage.tensors_read)
 
 
-def _lower_numbers(found: RowSum, shape: GemvShape) -> Iterator[Variant]:
-    """Yield the variants of a product with the numbers of its rows."""
-    names = vector_names(found.product)
-    when = rows_divide(found.product, names, LANES)
-    if when != NEVER:
-        block = RowwiseNumbers(found, shape, "aligned", LANES, names)
-        yield Variant(block.variant, when, (block.shader(),))
-    edge = RowwiseNumbers(found, shape, "edge", 1, set())
-    yield Variant(edge.variant, ALWAYS, (edge.shader(),))
+def lower_rowwise_block(
+    task: Task, shape: GemvShape, row_sum: RowSum | None = None
+) -> Iterator[Variant]:
+    """Yield the variants of a product along the reduction: long runs first, any size last.
 
-
-def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
-    """Yield the variants of a product along the reduction: long runs first, any size last."""
+    With a `row_sum`, they compute the number of each row, too.
+    """
     before: Guard = NEVER
-    for block in _blocks(task, shape):
+    for block in _blocks(task, shape, row_sum):
         when = rows_divide(task, block.names, block.width)
         # A variant under the condition of the one before would never run.
         if when not in (NEVER, before):
             yield Variant(block.variant, when, (block.shader(),))
         before = when
-    edge = Rowwise(task, shape, "edge", 1, set())
+    edge = Rowwise(task, shape, "edge", 1, set(), row_sum=row_sum)
     yield Variant("edge", ALWAYS, (edge.shader(),))
 
 
-def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
+def _blocks(task: Task, shape: GemvShape, row_sum: RowSum | None) -> Iterator[Rowwise]:
     """Yield the writers that read several neighbours at once, longest runs first.
 
     Of integers of 4 bits that are four words (32 integers), then eight integers; of products
@@ -168,7 +162,7 @@ def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
     found, _ = layout_of(task)
     names = vector_names(task)
     if not _reads_narrow(task):
-        yield Rowwise(task, shape, "aligned", LANES, names)
+        yield Rowwise(task, shape, "aligned", LANES, names, row_sum=row_sum)
         return
     # A matrix of narrow integers: four words at once, if the rows fit workgroup memory.
     words = words_of(task, found.right, found.last, names)
@@ -176,8 +170,8 @@ def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
         storage, tensors = words
         run = WORDS * storage.per_word
         if fits_words(shape, run):
-            yield WordRowwise(task, shape, "aligned", run, names, tensors)
-            yield NarrowRowwise(task, shape, "eights", EIGHT, names)
+            yield WordRowwise(task, shape, "aligned", run, names, tensors, row_sum)
+            yield NarrowRowwise(task, shape, "eights", EIGHT, names, row_sum=row_sum)
             return
     # Both factors are bytes; or there are integers of 4 or 8 bits, eight at once.
     if factors := dot_factors(task, found, names):
@@ -186,6 +180,6 @@ def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
         yield Rowwise(task, shape, "fours", LANES, names)
         return
     if codes_of(found.right, found.over, names):
-        yield NarrowRowwise(task, shape, "aligned", EIGHT, names)
+        yield NarrowRowwise(task, shape, "aligned", EIGHT, names, row_sum=row_sum)
     else:
-        yield Rowwise(task, shape, "aligned", LANES, names)
+        yield Rowwise(task, shape, "aligned", LANES, names, row_sum=row_sum)

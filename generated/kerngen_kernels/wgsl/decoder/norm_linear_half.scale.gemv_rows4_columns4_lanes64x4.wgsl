@@ -96,23 +96,25 @@ fn main(
         let scale_term_3 = x[i_3 * (u.d >> 2u) + (p >> 2u)] * x[i_3 * (u.d >> 2u) + (p >> 2u)];
         scale_sum_3 += scale_term_3.x + scale_term_3.y + (scale_term_3.z + scale_term_3.w);
     }
-    partial[lane] = scale_sum_0;
-    partial[lane + 256u] = scale_sum_1;
-    partial[lane + 512u] = scale_sum_2;
-    partial[lane + 768u] = scale_sum_3;
-    workgroupBarrier();
-    let own = lane >> 4u;
-    let begin = own * 64u + (lane & 15u);
-    let joined = partial[begin + (own & 3u) * 16u] + partial[begin + ((own + 1u) & 3u) * 16u] + (partial[begin + ((own + 2u) & 3u) * 16u] + partial[begin + ((own + 3u) & 3u) * 16u]);
-    workgroupBarrier();
-    partial[lane] = joined;
-    workgroupBarrier();
-    if ((lane & 15u) < 4u) {
-        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
-    }
-    workgroupBarrier();
-    if ((lane & 15u) == 0u && ((lane >> 4u) & 3u) == 0u) {
-        scale_sums[lane >> 6u] = partial[lane] + partial[lane + 1u] + (partial[lane + 2u] + partial[lane + 3u]);
+    {  // the numbers of rows
+        partial[lane] = scale_sum_0;
+        partial[lane + 256u] = scale_sum_1;
+        partial[lane + 512u] = scale_sum_2;
+        partial[lane + 768u] = scale_sum_3;
+        workgroupBarrier();
+        let own = lane >> 4u;
+        let begin = own * 64u + (lane & 15u);
+        let joined = partial[begin + (own & 3u) * 16u] + partial[begin + ((own + 1u) & 3u) * 16u] + (partial[begin + ((own + 2u) & 3u) * 16u] + partial[begin + ((own + 3u) & 3u) * 16u]);
+        workgroupBarrier();
+        partial[lane] = joined;
+        workgroupBarrier();
+        if ((lane & 15u) < 4u) {
+            partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+        }
+        workgroupBarrier();
+        if ((lane & 15u) == 0u && ((lane >> 4u) & 3u) == 0u) {
+            scale_sums[lane >> 6u] = partial[lane] + partial[lane + 1u] + (partial[lane + 2u] + partial[lane + 3u]);
+        }
     }
     workgroupBarrier();
     {  // totals 0 to 7
@@ -258,23 +260,25 @@ fn edge(
         let scale_term_3 = x_edge[i_3 * u.d + p] * x_edge[i_3 * u.d + p];
         scale_sum_3 += scale_term_3;
     }
-    partial[lane] = scale_sum_0;
-    partial[lane + 256u] = scale_sum_1;
-    partial[lane + 512u] = scale_sum_2;
-    partial[lane + 768u] = scale_sum_3;
-    workgroupBarrier();
-    let own = lane >> 4u;
-    let begin = own * 64u + (lane & 15u);
-    let joined = partial[begin + (own & 3u) * 16u] + partial[begin + ((own + 1u) & 3u) * 16u] + (partial[begin + ((own + 2u) & 3u) * 16u] + partial[begin + ((own + 3u) & 3u) * 16u]);
-    workgroupBarrier();
-    partial[lane] = joined;
-    workgroupBarrier();
-    if ((lane & 15u) < 4u) {
-        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
-    }
-    workgroupBarrier();
-    if ((lane & 15u) == 0u && ((lane >> 4u) & 3u) == 0u) {
-        scale_sums[lane >> 6u] = partial[lane] + partial[lane + 1u] + (partial[lane + 2u] + partial[lane + 3u]);
+    {  // the numbers of rows
+        partial[lane] = scale_sum_0;
+        partial[lane + 256u] = scale_sum_1;
+        partial[lane + 512u] = scale_sum_2;
+        partial[lane + 768u] = scale_sum_3;
+        workgroupBarrier();
+        let own = lane >> 4u;
+        let begin = own * 64u + (lane & 15u);
+        let joined = partial[begin + (own & 3u) * 16u] + partial[begin + ((own + 1u) & 3u) * 16u] + (partial[begin + ((own + 2u) & 3u) * 16u] + partial[begin + ((own + 3u) & 3u) * 16u]);
+        workgroupBarrier();
+        partial[lane] = joined;
+        workgroupBarrier();
+        if ((lane & 15u) < 4u) {
+            partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+        }
+        workgroupBarrier();
+        if ((lane & 15u) == 0u && ((lane >> 4u) & 3u) == 0u) {
+            scale_sums[lane >> 6u] = partial[lane] + partial[lane + 1u] + (partial[lane + 2u] + partial[lane + 3u]);
+        }
     }
     workgroupBarrier();
     {  // totals 0 to 7
