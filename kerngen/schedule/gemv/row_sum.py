@@ -144,7 +144,7 @@ def _sums_same_terms(reduce: ir.Reduce, product: Task) -> bool:
 
 
 def _value_of(stage: Stage) -> ir.Expr:
-    """Return what a stage writes, with the values of its locals in their place."""
+    """Return the value that a stage writes, with those of its locals in their place."""
     values: dict[str, ir.Expr] = {}
     value: ir.Expr | None = None
     for step in stage.steps:
