@@ -36,7 +36,7 @@ from kerngen.schedule.gemm.tiling import SMALL
 from kerngen.schedule.gemv.choices import (
     FEW_OF_GEMV,
     few_result_choices,
-    row_sum_choices,
+    statistic_choices,
     suits_rows,
     vector_choices,
 )
@@ -197,7 +197,7 @@ def _candidates(task: Task) -> Iterator[ScheduleChoice]:
     # Runs of several stages, attention before rows.
     if len(task.following) > 1:
         yield from attention_choices(task)
-        yield from row_sum_choices(task)
+        yield from statistic_choices(task)
     if task.domain and _is_of_windows(task) and not _is_whole_product(task):
         yield _of_windows(task)
     if len(task.following) > 1:

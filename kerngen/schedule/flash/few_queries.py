@@ -5,14 +5,14 @@ keys of it, in four steps with a barrier between:
 
     products    8 lanes share a key, and read 128 bytes of it together   dot_0 += ...
     scores      64 lanes have a key each: its scores of the four rows    scores[own_key] = ...
-    weights     the same lanes: its weights, by the slice's largest      weights[own_key] = ...
+    weights     the same lanes: its weights, exp(score - largest)        weights[own_key] = ...
     values      a lane has four columns, and the keys of its slice       sum_0 += ...
 
 The values of a turn are read before its first step, so that no lane waits for them later.  A
 slice is the lanes that add the same keys, each for its own columns.  Each slice has its own
-largest scores, so that a turn needs none of all its keys; they are joined once, at the end.
+largest scores: no maximum over all keys of a turn is needed, and slices are joined at the end.
 
-A vector has a number of each of the four rows.  The rows may be of several heads, if those
+A vector has one component for each of the four rows.  The rows may be of several heads, if those
 share their keys.  Each part stores the largest score, the total and the sums of its rows; a
 second dispatch joins the parts (`parts_join.py`).
 """
@@ -47,8 +47,8 @@ from kerngen.shader import tree as t
 RUN: Final = 8
 """How many lanes read a key together: with vectors of four, 128 bytes of it.
 
-So many lanes read the rows once for four keys each; four lanes, once for two keys, take 4 to 7 %
-longer on an H200, and 16 need more workgroup memory than WebGPU promises.
+With 8 lanes, what is read of the rows serves four keys of each.  With 4, it serves two, which takes
+4 to 7 % longer on an H200; 16 need more workgroup memory than WebGPU promises.
 """
 
 OWN: Final = KEYS * RUN // SIZE
@@ -57,8 +57,8 @@ OWN: Final = KEYS * RUN // SIZE
 PITCH: Final = KEYS + 8 // RUN
 """The distance between partial products of a key in workgroup memory, as vectors of four.
 
-Eight lanes side by side write those of one key, and read those of eight keys.  With this pitch
-they use all banks either way: eight times 16 bytes.
+Eight lanes side by side write those of `8 // RUN` keys, and read one of eight keys.  With this
+pitch neither has bank conflicts: eight vectors have all banks of 4 bytes once.
 """
 
 TURNS: Final = 2

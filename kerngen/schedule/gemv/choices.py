@@ -28,7 +28,7 @@ from kerngen.plan.size import (
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import Contraction, memory_axis
 from kerngen.schedule.gemv.shape import MatrixLayout
-from kerngen.schedule.gemv.strategy import layout_of, rows_of_product
+from kerngen.schedule.gemv.strategy import layout_of, statistic_of
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.rows.strategy import fits_rows
@@ -88,14 +88,15 @@ ROWS_BY_ROWS: Final[Mapping[int, Options]] = {
     4: {"rows": (4,), "columns": (4,), "lanes": (64, 4)},
     8: {"rows": (8,), "columns": (8,), "lanes": (32, 4)},
 }
-TERMS_OF_NUMBER: Final = 64
-RESULTS_OF_SHORT_NUMBER: Final = 8192
-NUMBER_OF_ONE_ROW: Final[Options] = {"columns": (3,), "unroll": (1,)}
-"""The schedule of a number of a row together with its product: lanes have four sums, with its own.
+TERMS_OF_STATISTIC: Final = 64
+RESULTS_OF_SHORT_STATISTIC: Final = 8192
+STATISTIC_OF_ONE_ROW: Final[Options] = {"columns": (3,), "unroll": (1,)}
+"""The schedule of one row with a statistic, such as of a norm, together with its product.
 
-Each workgroup sums the number again, beside reading the matrix.  On an H200, in us, with a norm:
+A lane has four sums: of three columns, and the row's own.  Each workgroup computes the statistic
+again, beside reading the matrix.  On an H200, in us:
 
-| x | w | two dispatches | one | of one column |
+| x | w | two dispatches | one, columns(3) | one, columns(1) |
 | --- | --- | --- | --- | --- |
 | 1 x 64 | 8000 x 64, f32 | 5.8 | 5.1 | |
 | 1 x 256 | 4096 x 256, f32 | 6.4 | 4.3 | |
@@ -227,14 +228,14 @@ def vector_choices(task: Task) -> Iterator[ScheduleChoice]:
     yield from _of_gemv(task, "a product of a matrix and a vector")
 
 
-def row_sum_choices(task: Task) -> Iterator[ScheduleChoice]:
-    """Yield the schedules of a number of rows with the product behind it, for few rows."""
-    pair = rows_of_product(task)
-    if pair is None:
+def statistic_choices(task: Task) -> Iterator[ScheduleChoice]:
+    """Yield the schedules of a statistic of rows with the product behind it, for few rows."""
+    pair = statistic_of(task)
+    if isinstance(pair, str):
         return
     found, layout = layout_of(pair.product)
     terms, results = domain_size(found.over), domain_size(pair.product.domain)
-    reason = "a number of few rows, and the product that reads it"
+    reason = "a statistic of few rows, and the product that reads it"
     one: Guard = ALWAYS
     if found.row is not None:
         one = compare("==", extent_size(found.row.extent), 1)
@@ -245,11 +246,11 @@ def row_sum_choices(task: Task) -> Iterator[ScheduleChoice]:
         yield ScheduleChoice("gemv", reason, one, together=2)
         return
     long = compare(">", terms, SHORT_OF_GEMV)
-    short = compare(">=", terms, TERMS_OF_NUMBER)
-    light = all_of(short, compare("<=", results, RESULTS_OF_SHORT_NUMBER))
+    short = compare(">=", terms, TERMS_OF_STATISTIC)
+    light = all_of(short, compare("<=", results, RESULTS_OF_SHORT_STATISTIC))
     enough = all_of(any_of(long, light), compare(">", results, FEW_OF_GEMV))
     guard = all_of(one, enough)
-    yield ScheduleChoice("gemv", reason, guard, NUMBER_OF_ONE_ROW, together=2)
+    yield ScheduleChoice("gemv", reason, guard, STATISTIC_OF_ONE_ROW, together=2)
     if found.row is not None:
         columns = extent_size(found.column.extent)
         small = compare("<=", terms * columns, FITTING)

@@ -247,13 +247,13 @@ class WordRowwise(NarrowRowwise):
                 to = self._shared_at(row, vector % run, vector // run)
                 wide = there.widen(value, self.reduce.type)
                 there.block.append(t.Assign(to, wide))
-            if self.numbers is not None:
+            if self.statistics is not None:
                 rows = self.block.at_rows(there)
-                self.numbers.take(rows, (number, turns))
+                self.statistics.take(rows, (number, turns))
             yield t.If(place < s.extent(index.extent), tuple(there.block))
 
     @property
-    def _number_groups(self) -> LaneGroups:
+    def _statistic_groups(self) -> LaneGroups:
         """All lanes, as each of them copies, and adds, a part of the rows."""
         groups = self._groups
         return LaneGroups(groups.lanes, 1, groups.room)

@@ -25,8 +25,7 @@ from kerngen.ir.nodes import Index
 from kerngen.plan.size import Literal, Size, ceil_div
 from kerngen.schedule.contraction import LEFT, RIGHT
 from kerngen.schedule.gemv.row_block import RowBlock, suffix
-from kerngen.schedule.gemv.row_numbers import RowNumbers
-from kerngen.schedule.gemv.row_sum import RowSum
+from kerngen.schedule.gemv.row_statistic import RowStatistic
 from kerngen.schedule.gemv.rowwise_join import (
     LaneGroups,
     Round,
@@ -34,6 +33,7 @@ from kerngen.schedule.gemv.rowwise_join import (
     join_rounds,
 )
 from kerngen.schedule.gemv.shape import GemvShape
+from kerngen.schedule.gemv.statistic_sums import StatisticSums
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import (
     counted_terms,
@@ -59,7 +59,7 @@ class Rowwise:
 
     A lane takes `width` neighbouring terms of each result at once.  The tensors `words`, of
     narrow integers, are bound as `vec4u`.  Subclasses read longer runs: they override `_rights`
-    and `_take`.  With a `row_sum`, lanes sum the number of each row, too.
+    and `_take`.  With a `statistic`, lanes sum that of each row, too.
     """
 
     task: Task
@@ -68,7 +68,7 @@ class Rowwise:
     width: int
     names: set[str]
     words: frozenset[str] = frozenset()
-    row_sum: RowSum | None = None
+    statistic: RowStatistic | None = None
     body: list[t.Stmt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -78,10 +78,10 @@ class Rowwise:
         # Workgroup memory that subclasses take: joining has the rest of 16 KiB.
         self.held_bytes = 0
         self.partials: t.Expr | None = None
-        self.numbers: RowNumbers | None = None
-        if self.row_sum is not None:
-            self.numbers = RowNumbers(self.builder, self.row_sum, shape.rows)
-            self.held_bytes = self.numbers.held_bytes
+        self.statistics: StatisticSums | None = None
+        if self.statistic is not None:
+            self.statistics = StatisticSums(self.builder, self.statistic, shape.rows)
+            self.held_bytes = self.statistics.held_bytes
         self.block = RowBlock(self.builder, task, shape.rows)
         self.reduce = reduction_of(task)
         *outer, self.column = self.block.outer(task.domain)
@@ -113,9 +113,9 @@ class Rowwise:
             terms=counted_terms(self.reduce),
             trips=row_trips(self.task, self.reduce, Literal(step)),
         )
-        if self.row_sum is None:
+        if self.statistic is None:
             return shader
-        own = (step.text for step in self.row_sum.stage.steps if step.text)
+        own = (step.text for step in self.statistic.stage.steps if step.text)
         return replace(shader, equations=(*own, *shader.equations))
 
     @property
@@ -125,8 +125,8 @@ class Rowwise:
     def _summary(self) -> str:
         columns = "a column" if self.across == 1 else f"{self.across} columns"
         rows = "" if self.block.row is None else f", {self.block.count} rows at once"
-        numbers = "" if self.numbers is None else ", and for the number of each row"
-        return f"one workgroup for {columns}{rows}{numbers}."
+        also = "" if self.statistics is None else ", and for the statistic of each row"
+        return f"one workgroup for {columns}{rows}{also}."
 
     def _place(self) -> dict[Index, t.Expr]:
         """Name the rows and columns of a workgroup; return the values of the indices.
@@ -176,8 +176,8 @@ class Rowwise:
         columns = self._columns(at)
         zero = identity(self.builder, "sum", self.reduce.type)
         self.body += [t.Var(total.name, zero) for total in self.totals]
-        if self.numbers is not None:
-            self.body += self.numbers.start()
+        if self.statistics is not None:
+            self.body += self.statistics.start()
         return columns
 
     def _accumulate(self, at: dict[Index, t.Expr]) -> None:
@@ -233,19 +233,19 @@ class Rowwise:
             rights.append([*self._rights(inners[-1], columns, where)])
         for number, inner in enumerate(inners):
             self._take(inner, rights[number], (number, len(shifts)))
-            if self.numbers is not None:
-                self._take_numbers(self.numbers, inner, (number, len(shifts)))
+            if self.statistics is not None:
+                self._take_statistics(self.statistics, inner, (number, len(shifts)))
         return body
 
-    def _take_numbers(
-        self, numbers: RowNumbers, inner: Lowerer, shift: tuple[int, int]
+    def _take_statistics(
+        self, sums: StatisticSums, inner: Lowerer, shift: tuple[int, int]
     ) -> None:
-        """Add the terms of a run to the number of every row."""
+        """Add the terms of a run to the sum of every row."""
         last, count = self.reduce.indices[-1], max(self.width // LANES, 1)
         for number in range(count):
             place = inner.at[last] + number * LANES
             there = replace(inner, at={**inner.at, last: place})
-            numbers.take(self.block.at_rows(there), shift, (number, count))
+            sums.take(self.block.at_rows(there), shift, (number, count))
 
     def _rights(
         self, inner: Lowerer, columns: list[t.Expr], shift: tuple[int, int]
@@ -290,7 +290,7 @@ class Rowwise:
 
     def _finish(self, at: dict[Index, t.Expr]) -> None:
         """Join the lanes' totals, and let a lane do the stage's steps for each result."""
-        if self.numbers is not None and self._finish_numbers(at, self.numbers):
+        if self.statistics is not None and self._finish_statistics(at, self.statistics):
             return
         s, groups = self.builder, self._groups
         rounds = [*join_rounds(s, self.reduce, self.totals, groups, self.partials)]
@@ -305,33 +305,33 @@ class Rowwise:
         return LaneGroups(self.shape.along, self.shape.across, room)
 
     @property
-    def _number_groups(self) -> LaneGroups:
-        """The groups of lanes that join the numbers of rows: each has all terms."""
+    def _statistic_groups(self) -> LaneGroups:
+        """The groups of lanes that join the sums for statistics: each has all terms."""
         return self._groups
 
-    def _finish_numbers(self, at: dict[Index, t.Expr], numbers: RowNumbers) -> bool:
-        """Join the numbers of rows for all lanes; return whether all else is done, too.
+    def _finish_statistics(self, at: dict[Index, t.Expr], sums: StatisticSums) -> bool:
+        """Join the sums for statistics; return whether all else is done, too.
 
-        Totals and numbers are joined in one round if there is room for it.  All groups of
-        lanes have the same numbers, of which the first group stores its own.
+        Totals and these sums are joined in one round if there is room for it.  All groups of
+        lanes have the same sums, of which the first group stores its own for all.
         """
         s, reduce, count = self.builder, self.reduce, len(self.totals)
-        groups, own = self._groups, self._number_groups
-        every = (*self.totals, *numbers.totals)
+        groups, own = self._groups, self._statistic_groups
+        every = (*self.totals, *sums.totals)
         once = join_at_once(s, reduce, every, groups) if groups == own else None
         if once is not None:
             first = [once.group.equals(0)] if groups.across > 1 else []
-            store = numbers.store(once, count, *first)
+            store = sums.store(once, count, *first)
             self.body += [*once.before, store, t.BARRIER]
             holds = t.all_of(once.holds, once.total < count)
             self.body += self._store(at, replace(once, before=[], holds=holds))
             return True
-        sizes = groups.elements(count), own.elements(len(numbers.totals))
+        sizes = groups.elements(count), own.elements(len(sums.totals))
         self.partials = shared_array(s, reduce, max(sizes))
-        for each in join_rounds(s, reduce, numbers.totals, own, self.partials):
+        for each in join_rounds(s, reduce, sums.totals, own, self.partials):
             first = [each.group.equals(0)] if own.across > 1 else []
-            body = (*each.before, numbers.store(each, 0, *first))
-            self.body.append(t.Block("the numbers of rows", body))
+            body = (*each.before, sums.store(each, 0, *first))
+            self.body.append(t.Block("the statistics of the rows", body))
         self.body.append(t.BARRIER)
         return False
 
@@ -359,6 +359,6 @@ class Rowwise:
 
     def _known(self, held: Round, lowerer: Lowerer) -> dict[str, Value]:
         """Write and return the local values that the stage's steps read, by their names."""
-        if self.numbers is None:
+        if self.statistics is None:
             return {}
-        return self.numbers.known(held.total // self.shape.columns, lowerer)
+        return self.statistics.known(held.total // self.shape.columns, lowerer)

@@ -17,7 +17,11 @@ from kerngen.schedule.gemv.columnwise_block import lower_columnwise_block
 from kerngen.schedule.gemv.dot_block import DOT_RUN, DotRowwise, dot_factors
 from kerngen.schedule.gemv.narrow_block import NarrowRowwise, WordRowwise, fits_words
 from kerngen.schedule.gemv.narrow_runs import EIGHT, WORDS, codes_of, words_of
-from kerngen.schedule.gemv.row_sum import RowSum, row_sum_of
+from kerngen.schedule.gemv.row_statistic import (
+    NO_PRODUCT,
+    RowStatistic,
+    row_statistic_of,
+)
 from kerngen.schedule.gemv.rowwise_block import Rowwise
 from kerngen.schedule.gemv.shape import (
     LAYOUTS,
@@ -47,35 +51,45 @@ def fits_gemv(task: Task) -> str:
 
 def fits_gemv_run(task: Task) -> str:
     """Return why `gemv` fits neither the stage alone nor with the one behind it, else ""."""
-    return "" if rows_of_product(task) else fits_gemv(task)
+    alone, found = fits_gemv(task), statistic_of(task)
+    if not alone or not isinstance(found, str):
+        return ""
+    return (
+        alone
+        if found == NO_PRODUCT
+        else f"{alone}; and of the product behind it, {found}"
+    )
 
 
 def gemv_run(task: Task) -> tuple[Stage, ...]:
-    """Return the stages that run together: a product, behind the number of its rows."""
-    found = rows_of_product(task)
-    if found is None:
-        return (task.stage,)
-    return task.following[:2]
+    """Return the stages that run together: a product, behind the statistic of its rows."""
+    return (task.stage,) if isinstance(statistic_of(task), str) else task.following[:2]
 
 
-def rows_of_product(task: Task) -> RowSum | None:
-    """Return the number of rows that a stage computes for a product behind it, if any.
+def statistic_of(task: Task) -> RowStatistic | str:
+    """Return the statistic of rows that a stage computes for a product, or why it is none.
 
-    The matrix of the product must lie along its terms.
+    The matrix of the product must be contiguous along its terms.
     """
     if not isinstance(contraction_of(task), str):
-        return None
-    found = row_sum_of(task)
-    if found is None or fits_gemv(found.product):
-        return None
+        return "it is a product itself"
+    found = row_statistic_of(task)
+    if isinstance(found, str):
+        return found
+    if fault := fits_gemv(found.product):
+        return f"of what follows, {fault}"
     _, layout = layout_of(found.product)
-    return None if layout == "columns" else found
+    along = found.last.name
+    return (
+        f"its matrix is not contiguous along {along}" if layout == "columns" else found
+    )
 
 
 def suits_gemv(task: Task, options: Options) -> str:
     """Return why a stage that `gemv` fits does not suit the options, or "" if it does."""
-    rows = rows_of_product(task)
-    found, layout = layout_of(task if rows is None else rows.product)
+    statistic = statistic_of(task)
+    product = task if isinstance(statistic, str) else statistic.product
+    found, layout = layout_of(product)
     shape, along_rows = shape_of(options, layout), layout != "columns"
     if fault := next(shape.faults(), ""):
         return fault
@@ -99,9 +113,11 @@ def settled_gemv(options: Options) -> tuple[GemvShape, ...]:
 
 def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
     """Yield the variants for the layout of the matrix: contiguous by rows, or by columns."""
-    if rows := rows_of_product(task):
-        _, layout = layout_of(rows.product)
-        return lower_rowwise_block(rows.product, shape_of(options, layout), rows)
+    statistic = statistic_of(task)
+    if not isinstance(statistic, str):
+        _, layout = layout_of(statistic.product)
+        shape = shape_of(options, layout)
+        return lower_rowwise_block(statistic.product, shape, statistic)
     _, layout = layout_of(task)
     shape = shape_of(options, layout)
     lower = lower_columnwise_block if layout == "columns" else lower_rowwise_block
@@ -136,24 +152,26 @@ def _reads_narrow(task: Task) -> bool:
 
 
 def lower_rowwise_block(
-    task: Task, shape: GemvShape, row_sum: RowSum | None = None
+    task: Task, shape: GemvShape, statistic: RowStatistic | None = None
 ) -> Iterator[Variant]:
     """Yield the variants of a product along the reduction: long runs first, any size last.
 
-    With a `row_sum`, they compute the number of each row, too.
+    With a `statistic`, they compute that of each row, too.
     """
     before: Guard = NEVER
-    for block in _blocks(task, shape, row_sum):
+    for block in _blocks(task, shape, statistic):
         when = rows_divide(task, block.names, block.width)
         # A variant under the condition of the one before would never run.
         if when not in (NEVER, before):
             yield Variant(block.variant, when, (block.shader(),))
         before = when
-    edge = Rowwise(task, shape, "edge", 1, set(), row_sum=row_sum)
+    edge = Rowwise(task, shape, "edge", 1, set(), statistic=statistic)
     yield Variant("edge", ALWAYS, (edge.shader(),))
 
 
-def _blocks(task: Task, shape: GemvShape, row_sum: RowSum | None) -> Iterator[Rowwise]:
+def _blocks(
+    task: Task, shape: GemvShape, statistic: RowStatistic | None
+) -> Iterator[Rowwise]:
     """Yield the writers that read several neighbours at once, longest runs first.
 
     Of integers of 4 bits that are four words (32 integers), then eight integers; of products
@@ -162,7 +180,7 @@ def _blocks(task: Task, shape: GemvShape, row_sum: RowSum | None) -> Iterator[Ro
     found, _ = layout_of(task)
     names = vector_names(task)
     if not _reads_narrow(task):
-        yield Rowwise(task, shape, "aligned", LANES, names, row_sum=row_sum)
+        yield Rowwise(task, shape, "aligned", LANES, names, statistic=statistic)
         return
     # A matrix of narrow integers: four words at once, if the rows fit workgroup memory.
     words = words_of(task, found.right, found.last, names)
@@ -170,8 +188,10 @@ def _blocks(task: Task, shape: GemvShape, row_sum: RowSum | None) -> Iterator[Ro
         storage, tensors = words
         run = WORDS * storage.per_word
         if fits_words(shape, run):
-            yield WordRowwise(task, shape, "aligned", run, names, tensors, row_sum)
-            yield NarrowRowwise(task, shape, "eights", EIGHT, names, row_sum=row_sum)
+            yield WordRowwise(task, shape, "aligned", run, names, tensors, statistic)
+            yield NarrowRowwise(
+                task, shape, "eights", EIGHT, names, statistic=statistic
+            )
             return
     # Both factors are bytes; or there are integers of 4 or 8 bits, eight at once.
     if factors := dot_factors(task, found, names):
@@ -180,6 +200,6 @@ def _blocks(task: Task, shape: GemvShape, row_sum: RowSum | None) -> Iterator[Ro
         yield Rowwise(task, shape, "fours", LANES, names)
         return
     if codes_of(found.right, found.over, names):
-        yield NarrowRowwise(task, shape, "aligned", EIGHT, names, row_sum=row_sum)
+        yield NarrowRowwise(task, shape, "aligned", EIGHT, names, statistic=statistic)
     else:
-        yield Rowwise(task, shape, "aligned", LANES, names, row_sum=row_sum)
+        yield Rowwise(task, shape, "aligned", LANES, names, statistic=statistic)

@@ -1,4 +1,4 @@
-"""A product with a number of its rows, such as of a norm, runs in one dispatch of `gemv`.
+"""A product with a statistic of its rows, as of a norm, runs in one dispatch of `gemv`.
 
 Both are what float64 gives, whatever the options; and stages that only look like such a pair
 run one after the other.
@@ -55,7 +55,7 @@ def normed(x: Array, gain: Array, bias: Array, w: Array) -> Array:
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_numbers_and_product_are_those_of_float64(
+def test_statistics_and_products_are_those_of_float64(
     ctx: gpu.Context, options: str
 ) -> None:
     rng = np.random.default_rng(1)
@@ -99,7 +99,7 @@ def test_few_rows_are_chosen(
 
 
 def test_halves_batches_and_a_vector(ctx: gpu.Context) -> None:
-    """Factors in f16, whose number has two indices; and one number beside a vector."""
+    """Factors in f16, whose statistic has two indices; and that of a vector."""
     text = """
     kernel f(x: f16[b, s, d], w: f16[f, d]) -> y: f32[b, s, f] {
         let size[t, i] = sum[p] abs(x[t, i, p]);
@@ -175,7 +175,7 @@ def test_matrices_of_narrow_integers(
 
 
 PAIR = """
-kernel f(x: f32[s, d], w: f32[f, d], z: f32[s, d]) -> y: f32[s, f], t: f32[s] {
+kernel f(x: f32[s, d], w: f32[f, d], z: f32[s, d], v: f16[s]) -> y: f32[s, f], t: f32[s] {
     let n[i] = %s;
     y[i, j] = %s;
     t[i] = %s;
@@ -183,43 +183,107 @@ kernel f(x: f32[s, d], w: f32[f, d], z: f32[s, d]) -> y: f32[s, f], t: f32[s] {
 schedule f.n { gemv }
 """
 SUM, PRODUCT, NOTHING = "sum[p] x[i, p]", "sum[p] x[i, p] * w[j, p]", "z[i, 0]"
+SCALED = f"n[i] * {PRODUCT}"
 APART = {
-    "an output": (SUM, f"n[i] * {PRODUCT}", "n[i]"),
-    "read within the sum": (SUM, "sum[p] (x[i, p] - n[i]) * w[j, p]", NOTHING),
-    "read at another row": (SUM, f"n[s - 1 - i] * {PRODUCT}", NOTHING),
-    "read at two rows": (SUM, f"n[i] * n[0] * {PRODUCT}", NOTHING),
-    "of another tensor": ("sum[p] z[i, p]", f"n[i] * {PRODUCT}", NOTHING),
-    "a maximum": ("max[p] x[i, p]", f"n[i] * {PRODUCT}", NOTHING),
+    "read elsewhere": (SUM, SCALED, "n[i]", "others than 'y' read it"),
+    "read before": (
+        SUM,
+        "sum[p] (x[i, p] - n[i]) * w[j, p]",
+        NOTHING,
+        "needs it before its own sum",
+    ),
+    "of another row": (
+        SUM,
+        f"n[s - 1 - i] * {PRODUCT}",
+        NOTHING,
+        "not read at the row",
+    ),
+    "of two rows": (SUM, f"n[i] * n[0] * {PRODUCT}", NOTHING, "at several places"),
+    "of another tensor": ("sum[p] z[i, p]", SCALED, NOTHING, "other tensors"),
+    "of no tensor": ("sum[p < d] f32(i + p)", SCALED, NOTHING, "other tensors"),
+    "a maximum": ("max[p] x[i, p]", SCALED, NOTHING, "no plain sum"),
     "of some terms": (
         "sum[p when x[i, p] > 0.0] x[i, p]",
-        f"n[i] * {PRODUCT}",
+        SCALED,
         NOTHING,
+        "no plain sum",
     ),
-    "over other terms": ("x[i, 0] * sum[q] w[q, 0]", f"n[i] * {PRODUCT}", NOTHING),
-    "of numbers": ("sum[p < d] f32(i + p)", f"n[i] * {PRODUCT}", NOTHING),
+    "of no product": (SUM, "n[i] * w[j, 0]", NOTHING, "j$|one depends on i"),
 }
-"""Numbers that must be known before the product, or are not sums of its own terms."""
+"""Statistics that must be known before the product, or are not sums of its own terms."""
 
 
-def test_a_number_and_its_product_are_a_pair() -> None:
-    (program,) = compile_text(PAIR % (SUM, f"n[i] * {PRODUCT}", NOTHING), "f").programs
+def test_a_statistic_and_its_product_are_a_pair() -> None:
+    (program,) = compile_text(PAIR % (SUM, SCALED, NOTHING), "f").programs
     assert "n" not in {binding.name for x in program.shaders for binding in x.bindings}
 
 
 @pytest.mark.parametrize("case", APART)
 def test_what_only_looks_like_a_pair_is_refused(case: str) -> None:
-    with pytest.raises(CompileError, match="gemv"):
-        compile_text(PAIR % APART[case], "f.kern")
+    *text, reason = APART[case]
+    with pytest.raises(CompileError, match=reason):
+        compile_text(PAIR % (*text,), "f.kern")
 
 
-def test_a_number_of_what_the_product_writes_is_refused() -> None:
-    """Another workgroup may have written it before it is read."""
-    text = """
-    kernel f(x: f32[s, d], w: f32[f, d], mut z: f32[s, f]) {
-        let n[i] = z[i, 0] * sum[p] x[i, p];
-        z[i, j] = n[i] * sum[p] x[i, p] * w[j, p];
-    }
-    schedule f.n { gemv }
-    """
-    with pytest.raises(CompileError, match="gemv"):
-        compile_text(text, "f.kern")
+WRITTEN = """
+kernel f(x: f32[s, d], w: f32[f, d], mut z: f32[s, f]) {
+    let n[i] = z[i, 0] * sum[p] x[i, p];
+    z[i, j] = n[i] * sum[p] x[i, p] * w[j, p];
+}
+"""
+OF_CODES = """
+kernel f(x: f32[s, d], w: i8[f, d], c: f32[f, (d + 31) / 32]) -> y: f32[s, f] {
+    let n = sum[p] f32(w[0, p]);
+    y[i, j] = (n + 1.0) * sum[p] x[i, p] * (c[j, p / 32] * f32(w[j, p]));
+}
+"""
+RESULT = """
+kernel f(x: f32[s, d], w: f32[f, d]) -> n: f32[s], y: f32[s, f] {
+    n[i] = sum[p] x[i, p];
+    y[i, j] = n[i] * sum[p] x[i, p] * w[j, p];
+}
+"""
+MANY = """
+kernel f(
+    x: f32[s, d], w: f32[f, d], a: f32[s], b: f32[s], c: f32[s], e: f32[f], g: f32[f], h: f32[f]
+) -> y: f32[s, f] {
+    let n[i] = (sum[p] x[i, p] * x[i, p]) + a[i] + b[i] + c[i];
+    y[i, j] = n[i] * (sum[p] x[i, p] * w[j, p]) + e[j] + g[j] + h[j];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (WRITTEN, "'z' writes what it reads"),  # another workgroup's rows, maybe
+        (OF_CODES, "narrow integers"),  # the matrix, which is bound as words
+        (RESULT, "a result of the kernel"),
+        (MANY, "more than 8 tensors"),
+    ],
+)
+def test_stages_that_must_not_share_a_dispatch(text: str, reason: str) -> None:
+    with pytest.raises(CompileError, match=reason):
+        compile_text(f"{text}schedule f.n {{ gemv }}", "f.kern")
+
+
+def test_by_default_those_run_apart(least: gpu.Context) -> None:
+    rng = np.random.default_rng(5)
+
+    def drawn(*shape: int) -> Array:
+        return rng.standard_normal(shape, dtype=np.float32)
+
+    x, scale = drawn(1, 256), drawn(9, 8)
+    w = rng.integers(-128, 128, (9, 256), np.int8)
+    with built_module(OF_CODES) as module:
+        found = module.f(least.tensor(x), least.tensor(w, gpu.i8), least.tensor(scale))
+        whole = np.repeat(scale, 32, 1).astype(np.float64) * w
+        wanted = (w[0].sum(dtype=np.float64) + 1) * (x.astype(np.float64) @ whole.T)
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4)
+    x, w = drawn(1, 128), drawn(700, 128)
+    rows, columns = [drawn(1) for _ in range(3)], [drawn(700) for _ in range(3)]
+    with built_module(MANY) as module:
+        found = module.f(*map(least.tensor, (x, w, *rows, *columns)))
+        n = (x.astype(np.float64) ** 2).sum() + sum(rows)
+        wanted = n * (x.astype(np.float64) @ w.T.astype(np.float64)) + sum(columns)
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-3)

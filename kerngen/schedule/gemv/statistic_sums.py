@@ -1,6 +1,6 @@
-"""The numbers of a product's rows, summed by the lanes that multiply the rows (`row_sum.py`).
+"""The statistics of a product's rows, summed by the lanes that multiply the rows.
 
-With the sum of squares of each row, and three columns for each lane:
+`row_statistic.py` finds them.  With the sum of squares of each row, and three columns of a lane:
 
     for (var p = lane * 4u; p < u.d; p += 512u) {
         ...                                       // as in `rowwise_block.py`
@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import final
 
 from kerngen.schedule.gemv.row_block import suffix
-from kerngen.schedule.gemv.row_sum import NUMBER, RowSum
+from kerngen.schedule.gemv.row_statistic import STATISTIC, RowStatistic
 from kerngen.schedule.gemv.rowwise_join import Round
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import BYTES
@@ -32,14 +32,14 @@ from kerngen.shader import tree as t
 
 
 @final
-class RowNumbers:
-    """The numbers of the rows that a lane multiplies.
+class StatisticSums:
+    """The sums of a lane for the statistics of the rows that it multiplies.
 
     - `totals`: the lane's sums, one for each row; `sums`: those of all lanes, in workgroup
       memory, of which they take `held_bytes`
     """
 
-    def __init__(self, shader: ShaderBuilder, found: RowSum, rows: int) -> None:
+    def __init__(self, shader: ShaderBuilder, found: RowStatistic, rows: int) -> None:
         """Name the sums, and declare the array."""
         self.found = found
         self._shader = shader
@@ -68,21 +68,24 @@ class RowNumbers:
             own = replace(there, at=self.found.at(there.at), vector=vector)
             value = own.lower(self.found.reduce.body)
             expr = own.widen(value, self.found.reduce.type) if wide else value.expr
-            number = suffix((row, len(rows)), *which)
-            name = t.Ident(self._shader.name(f"{self._label}_term{number}", "turn"))
+            own_name = f"{self._label}_term{suffix((row, len(rows)), *which)}"
+            name = t.Ident(self._shader.name(own_name, "turn"))
             there.block.append(t.Let(name.name, expr))
             term = across("sum", name) if wide else name
             there.block.append(accumulate("sum", total, term))
 
     def store(self, held: Round, before: int, *also: t.Expr) -> t.Stmt:
-        """Return the store of a joined sum: of a total behind the first `before`, where `also` holds."""
-        number, rows, only = held.total, len(self.totals), [held.holds, *also]
+        """Return the statement that stores a joined sum for all lanes, where `also` holds.
+
+        In the round, the sums come behind `before` other totals.
+        """
+        row, rows, only = held.total, len(self.totals), [held.holds, *also]
         if before:
-            number = t.Binary("-", held.total, t.u32(before))
+            row = t.Binary("-", held.total, t.u32(before))
             only += [held.total >= before, held.total < before + rows]
-        return t.If(t.all_of(*only), (t.Assign(self.sums[number], held.value),))
+        return t.If(t.all_of(*only), (t.Assign(self.sums[row], held.value),))
 
     def known(self, row: t.Expr, lowerer: Lowerer) -> dict[str, Value]:
-        """Name the number of a row, by the row's number in the block."""
-        number = row if len(self.totals) > 1 else t.u32(0)
-        return {NUMBER: self.found.number(lowerer, Value(self.sums[number]))}
+        """Name the statistic of a row, by the row's place in the block of rows."""
+        place = row if len(self.totals) > 1 else t.u32(0)
+        return {STATISTIC: self.found.lower(lowerer, Value(self.sums[place]))}
