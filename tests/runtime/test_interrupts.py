@@ -81,9 +81,17 @@ def interrupted_after(seconds: float, work: Callable[[], object]) -> bool:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         work()
         signal.setitimer(signal.ITIMER_REAL, 0)
+        take_signals()
     except KeyboardInterrupt:
         return True
     return False
+
+
+def take_signals() -> None:
+    """Give Python a call, at whose start it runs the handlers of signals that have come.
+
+    One that comes right before the timer ends would be raised outside of the `try`.
+    """
 
 
 def check(ctx: Context, target: Vector, others: list[Vector]) -> None:
