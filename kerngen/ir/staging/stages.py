@@ -6,15 +6,15 @@ A stage has steps, done in order for each element of its domain: `Define` names 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias, final
 
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import loads, outer_reductions
 from kerngen.ir.store import StoreAt
-from kerngen.ir.walk import walk
+from kerngen.ir.walk import walk, with_locals
 
 
 @final
@@ -173,6 +173,17 @@ class StagedKernel:
     kernel: ir.Kernel
     stages: tuple[Stage, ...]
     temporaries: tuple[ir.Tensor, ...]
+
+
+def inlined_writes(steps: Iterable[Step]) -> Iterator[Write]:
+    """Yield the writes of steps, with the values of the locals in the place of these."""
+    values: dict[str, ir.Expr] = {}
+    for step in steps:
+        value = with_locals(step.value, values)
+        if isinstance(step, Define):
+            values[step.local.name] = value
+        else:
+            yield replace(step, value=value)
 
 
 def computed_by(step: Step) -> str:

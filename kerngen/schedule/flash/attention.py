@@ -24,9 +24,9 @@ from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.analysis.reads import free_indices, is_at, loads
 from kerngen.ir.staging.grouping import MAX_TENSORS
-from kerngen.ir.staging.stages import Define, Stage, Write
+from kerngen.ir.staging.stages import Stage, Write, inlined_writes
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, walk, with_locals
+from kerngen.ir.walk import map_children, walk
 from kerngen.schedule.contraction import Contraction, all_parts, contraction_of
 from kerngen.schedule.task import Task
 
@@ -202,18 +202,12 @@ class _Reader:
 
     def _remember(self, stage: Stage) -> None:
         """Note the values of tensors that later stages may read."""
-        values: dict[str, ir.Expr] = {}
-        for step in stage.steps:
-            value = with_locals(step.value, values)
-            match step:
-                case Define(local):
-                    values[local.name] = value
-                case Write(tensor) if not step.is_partial:
-                    self._known[tensor] = (stage.domain, value)
-                    self._written.append((stage.domain, replace(step, value=value)))
-                case Write(tensor):
-                    message = f"a part of '{tensor.name}' is written"
-                    raise _NoAttention(message)
+        for write in inlined_writes(stage.steps):
+            if write.is_partial:
+                message = f"a part of '{write.tensor.name}' is written"
+                raise _NoAttention(message)
+            self._known[write.tensor] = (stage.domain, write.value)
+            self._written.append((stage.domain, write))
 
     def _rewritten(
         self, expr: ir.Expr, renaming: Mapping[ir.Index, ir.Index]

@@ -34,9 +34,9 @@ from kerngen.ir.analysis.reads import (
     outer_reductions,
 )
 from kerngen.ir.staging.grouping import MAX_TENSORS
-from kerngen.ir.staging.stages import Define, Stage, Write
+from kerngen.ir.staging.stages import Stage, Write, inlined_writes
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import factors_of, map_children, replaced, with_locals
+from kerngen.ir.walk import factors_of, map_children, replaced
 from kerngen.schedule.contraction import Contraction, contraction_of, contraction_over
 from kerngen.schedule.flash.attention import SUM
 from kerngen.schedule.flash.attention_places import (
@@ -251,16 +251,14 @@ class _Reader:
 
     def _remember(self, stage: Stage, form: Callable[[ir.Expr], ir.Expr]) -> None:
         """Note the values of the tensors that a stage writes, as those of tiles."""
-        values: dict[str, ir.Expr] = {}
-        for step in stage.steps:
-            value = with_locals(form(step.value), values)
-            if isinstance(step, Define):
-                values[step.local.name] = value
-                continue
-            if step.tensor.role is not ir.Role.LET or step.tensor.is_half:
-                message = f"'{step.tensor.name}' is stored"
+        for write in inlined_writes(
+            replace(x, value=form(x.value)) for x in stage.steps
+        ):
+            tensor = write.tensor
+            if tensor.role is not ir.Role.LET or tensor.is_half:
+                message = f"'{tensor.name}' is stored"
                 raise NoSumsError(message)
-            self._tiles[step.tensor] = (stage.domain, value)
+            self._tiles[tensor] = (stage.domain, write.value)
 
     def _renamed(self, expr: ir.Expr) -> ir.Expr:
         """Give a product's reduction an index that no other stage has."""

@@ -36,7 +36,7 @@ from kerngen.schedule.flash.scale import share
 from kerngen.schedule.gemm.tiling import VECTOR
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.identities import across, infinity
+from kerngen.schedule.lowering.identities import across, in_pairs, infinity
 from kerngen.schedule.lowering.steps import tensors_in_runs
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.program import DispatchShader
@@ -328,7 +328,7 @@ class FlashRows:
         places = [self.products[self.own_key + n * PITCH] for n in range(RUN)]
         body += [
             t.Let(key.name, t.call("min", first + self.own_key, extent - t.ONE)),
-            t.Let(whole.name, _added(places)),
+            t.Let(whole.name, in_pairs("sum", places)),
         ]
         scores: list[t.Expr] = []
         for row, component in zip(self.place.rows, COMPONENTS, strict=True):
@@ -482,12 +482,3 @@ class FlashRows:
     def _store_of_key(self, array: t.Expr, value: t.Expr) -> t.Stmt:
         """Return the store of a vector for the lane's key, if it has one."""
         return t.If(self.has_key, (t.Assign(array[self.own_key], value),))
-
-
-def _added(terms: list[t.Expr]) -> t.Expr:
-    """Return the sum of terms, added in pairs."""
-    while len(terms) > 1:
-        terms = [
-            t.Binary("+", *pair) for pair in zip(terms[::2], terms[1::2], strict=True)
-        ]
-    return terms[0]

@@ -29,9 +29,9 @@ SIZE: Final = 128
 KEYS: Final = 64
 """The keys that it takes at a time.
 
-With 128, a lane's values would not fit its registers.  On an H200, 32 heads that share 8 heads of keys, 128 numbers each, take 10.2 us with
-1,024 keys, 16.0 with 4,096 and 38.7 with 16,384; with 32 keys at a time in twice as many
-workgroups 10.0, 20.3 and 45.9.
+With 128, a lane's values would not fit its registers.  On an H200, 32 heads that share 8 heads
+of keys, 128 numbers each, take 10.2 us with 1,024 keys, 16.0 with 4,096 and 38.7 with 16,384;
+with 32 keys at a time in twice as many workgroups 10.0, 20.3 and 45.9.
 """
 
 GROUPS: Final = 512

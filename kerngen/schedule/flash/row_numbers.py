@@ -13,17 +13,17 @@ one binding instead of three.  Its first axis is which number it is, as `row_num
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final, final
 
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.analysis.reads import holds_reduce, loads
-from kerngen.ir.staging.stages import Define, Stage, Write
+from kerngen.ir.staging.stages import Stage, Step, Write, inlined_writes
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, replaced, walk, with_locals
+from kerngen.ir.walk import map_children, replaced, walk
 from kerngen.schedule.flash.attention import (
     TOP,
     TOTAL,
@@ -75,21 +75,20 @@ class Rows:
             message = f"'{stage.name}' has other rows, or other names for them"
             raise NoSumsError(message)
         value = None if inlined is None else self._reduced(stage, inlined)
-        values: dict[str, ir.Expr] = {}
-        # The value of each step in terms of TOP, TOTAL and sums: reductions, reads of other
-        # numbers, and local values are replaced.
-        for step in stage.steps:
-            outside = step.value
+
+        def outside(step: Step) -> Step:
+            """Replace the reduction, and reads of other numbers, by TOP, TOTAL and sums."""
+            found = step.value
             if value is not None:
-                outside = replaced(outside, stage.reduction, value)
-            outside = with_locals(self._of_row(outside), values)
-            if isinstance(step, Define):
-                values[step.local.name] = outside
-            elif len(step.tensor.extents) != len(stage.domain):
-                message = f"'{step.tensor.name}' has other axes than its rows"
+                found = replaced(found, stage.reduction, value)
+            return replace(step, value=self._of_row(found))
+
+        # One by one: a step may read the value of a tensor that one before it writes.
+        for write in inlined_writes(map(outside, stage.steps)):
+            if len(write.tensor.extents) != len(stage.domain):
+                message = f"'{write.tensor.name}' has other axes than its rows"
                 raise NoSumsError(message)
-            else:
-                self.values[step.tensor] = outside
+            self.values[write.tensor] = write.value
 
     def _reduced(self, stage: Stage, inlined: ir.Reduce) -> ir.Expr:
         """Return the value of a reduction over the keys."""

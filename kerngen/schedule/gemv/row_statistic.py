@@ -17,9 +17,9 @@ from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import is_conditional
 from kerngen.ir.analysis.reads import holds_reduce, loads
 from kerngen.ir.staging.grouping import MAX_TENSORS
-from kerngen.ir.staging.stages import Define, Stage, Write
+from kerngen.ir.staging.stages import Stage, Write, inlined_writes
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import replaced, with_locals
+from kerngen.ir.walk import replaced
 from kerngen.schedule.contraction import contraction_of
 from kerngen.schedule.lowering.addresses import is_contiguous
 from kerngen.schedule.lowering.expressions import Lowerer
@@ -77,7 +77,9 @@ def row_statistic_of(task: Task) -> RowStatistic | str:
     """
     first, *following = task.following
     reduce, written = first.reduction, first.steps[-1]
-    if not following or reduce is None or not isinstance(written, Write):
+    if not following or reduce is None:
+        return NO_PRODUCT
+    if not isinstance(written, Write) or not written.is_plain:
         return NO_PRODUCT
     product = following[0]
     reads = {load for load in product.reads if load.tensor == written.tensor}
@@ -96,7 +98,8 @@ def row_statistic_of(task: Task) -> RowStatistic | str:
         return f"it is not read at the row of '{product.name}', or has other terms"
     if fault := _fault_of_sum(reduce, then):
         return fault
-    return RowStatistic(first, reduce, _value_of(first), places, then)
+    (write,) = inlined_writes(first.steps)
+    return RowStatistic(first, reduce, write.value, places, then)
 
 
 def _fault_of_pair(task: Task, first: Stage, product: Stage, tensor: ir.Tensor) -> str:
@@ -166,15 +169,3 @@ def _fault_of_sum(reduce: ir.Reduce, product: Task) -> str:
     if not all(is_contiguous(load, last) for load in reads):
         return f"not all of its terms are contiguous along {last.name}"
     return ""
-
-
-def _value_of(stage: Stage) -> ir.Expr:
-    """Return the value that a stage writes, with those of its locals in their place."""
-    values: dict[str, ir.Expr] = {}
-    value: ir.Expr | None = None
-    for step in stage.steps:
-        value = with_locals(step.value, values)
-        if isinstance(step, Define):
-            values[step.local.name] = value
-    assert value is not None, "a stage has steps"
-    return value

@@ -77,7 +77,6 @@ class Rowwise:
         self.builder = ShaderBuilder(task, lanes_of, words=self.words)
         # Workgroup memory that subclasses take: joining has the rest of 16 KiB.
         self.held_bytes = 0
-        self.partials: t.Expr | None = None
         self.statistics: StatisticSums | None = None
         if self.statistic is not None:
             self.statistics = StatisticSums(self.builder, self.statistic, shape.rows)
@@ -290,10 +289,12 @@ class Rowwise:
 
     def _finish(self, at: dict[Index, t.Expr]) -> None:
         """Join the lanes' totals, and let a lane do the stage's steps for each result."""
-        if self.statistics is not None and self._finish_statistics(at, self.statistics):
-            return
-        s, groups = self.builder, self._groups
-        rounds = [*join_rounds(s, self.reduce, self.totals, groups, self.partials)]
+        if self.statistics is None:
+            rounds = [
+                *join_rounds(self.builder, self.reduce, self.totals, self._groups)
+            ]
+        else:
+            rounds = self._rounds_with(self.statistics)
         for each in rounds:
             body = [*each.before, *self._store(at, each)]
             self.body += body if len(rounds) == 1 else [t.Block(each.comment, (*body,))]
@@ -309,8 +310,8 @@ class Rowwise:
         """The groups of lanes that join the sums for statistics: each has all terms."""
         return self._groups
 
-    def _finish_statistics(self, at: dict[Index, t.Expr], sums: StatisticSums) -> bool:
-        """Join the sums for statistics; return whether all else is done, too.
+    def _rounds_with(self, sums: StatisticSums) -> list[Round]:
+        """Join the sums for statistics; return the rounds of the totals that are left to do.
 
         Totals and these sums are joined in one round if there is room for it.  All groups of
         lanes have the same sums, of which the first group stores its own for all.
@@ -320,20 +321,16 @@ class Rowwise:
         every = (*self.totals, *sums.totals)
         once = join_at_once(s, reduce, every, groups) if groups == own else None
         if once is not None:
-            first = [once.group.equals(0)] if groups.across > 1 else []
-            store = sums.store(once, count, *first)
-            self.body += [*once.before, store, t.BARRIER]
+            self.body += [*once.before, sums.store(once, count, own), t.BARRIER]
             holds = t.all_of(once.holds, once.total < count)
-            self.body += self._store(at, replace(once, before=[], holds=holds))
-            return True
+            return [replace(once, before=[], holds=holds)]
         sizes = groups.elements(count), own.elements(len(sums.totals))
-        self.partials = shared_array(s, reduce, max(sizes))
-        for each in join_rounds(s, reduce, sums.totals, own, self.partials):
-            first = [each.group.equals(0)] if own.across > 1 else []
-            body = (*each.before, sums.store(each, 0, *first))
+        shared = shared_array(s, reduce, max(sizes))
+        for each in join_rounds(s, reduce, sums.totals, own, shared):
+            body = (*each.before, sums.store(each, 0, own))
             self.body.append(t.Block("the statistics of the rows", body))
         self.body.append(t.BARRIER)
-        return False
+        return [*join_rounds(s, reduce, self.totals, groups, shared)]
 
     def _store(self, at: dict[Index, t.Expr], held: Round) -> list[t.Stmt]:
         """Return the steps for the results of a round."""

@@ -22,7 +22,7 @@ from typing import final
 
 from kerngen.schedule.gemv.row_block import suffix
 from kerngen.schedule.gemv.row_statistic import STATISTIC, RowStatistic
-from kerngen.schedule.gemv.rowwise_join import Round
+from kerngen.schedule.gemv.rowwise_join import LaneGroups, Round
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import BYTES
 from kerngen.schedule.lowering.expressions import Lowerer
@@ -74,12 +74,14 @@ class StatisticSums:
             term = across("sum", name) if wide else name
             there.block.append(accumulate("sum", total, term))
 
-    def store(self, held: Round, before: int, *also: t.Expr) -> t.Stmt:
-        """Return the statement that stores a joined sum for all lanes, where `also` holds.
+    def store(self, held: Round, before: int, groups: LaneGroups) -> t.Stmt:
+        """Return the statement in which the first of some groups stores a joined sum for all.
 
         In the round, the sums come behind `before` other totals.
         """
-        row, rows, only = held.total, len(self.totals), [held.holds, *also]
+        row, rows, only = held.total, len(self.totals), [held.holds]
+        if groups.across > 1:
+            only.append(held.group.equals(0))
         if before:
             row = t.Binary("-", held.total, t.u32(before))
             only += [held.total >= before, held.total < before + rows]
