@@ -21,6 +21,7 @@ from kerngen.ir.nodes import Index, Tensor
 from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, ceil_div, divides
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import start_invocation, unravel
 from kerngen.schedule.lowering.steps import (
     is_flat,
     last_extents,
@@ -28,7 +29,6 @@ from kerngen.schedule.lowering.steps import (
     write_steps,
 )
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scalar_only import has_scalars_alone
 from kerngen.schedule.sizes import (

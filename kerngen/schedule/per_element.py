@@ -8,6 +8,8 @@ without reductions, and works on four neighbours at once where the sizes allow:
         return;
     }
     y[element] = 2.0 * x[element];                        // x and y bound as array<vec4f>
+
+Where they don't, `map` still computes four elements per invocation, which lie apart.
 """
 
 from __future__ import annotations
@@ -15,21 +17,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kerngen.ir.analysis.conditions import is_conditional
 from kerngen.ir.analysis.reads import free_indices, loads
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import ALWAYS, NEVER, ceil_div, divides
+from kerngen.ir.walk import subscript_value
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    ceil_div,
+    compare,
+    divides,
+)
+from kerngen.schedule.coarse import coarse_shader, element_lowerer, stores_one
+from kerngen.schedule.lowering.addresses import row_major
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import (
+    position_name,
+    start_invocation,
+    unravel,
+)
 from kerngen.schedule.lowering.steps import (
     is_flat,
     last_extents,
+    stored_value,
     vector_tensors,
     write_steps,
 )
-from kerngen.schedule.lowering.values import LANES
+from kerngen.schedule.lowering.values import COMPONENTS, LANES
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scalar_only import is_scalar_only
-from kerngen.schedule.sizes import all_divisible, domain_size, loop_trips
+from kerngen.schedule.scatter.strategy import fits_scatter
+from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, loop_trips
 from kerngen.schedule.task import Options, Task
 from kerngen.shader import tree as t
 
@@ -56,20 +75,44 @@ def by_neighbours(options: Options) -> bool:
 def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
     """Yield the variants: a serial loop for each element.
 
-    With the option `neighbours`, there is one first that computes four neighbouring elements
-    at once, where sizes allow and they share reads.
+    With the option `neighbours`, an invocation has four.  They are neighbours in a row where that
+    shares reads: `aligned` in rows of whole vectors, and `overlapped` in others, of windows.  Else
+    they lie apart (`coarse.py`).
     """
-    shares = shares_reads(task)
-    if not by_neighbours(options):
-        shader = _scalar_shader(task, GENERIC_SIZE, variant="", named=shares)
-        yield Variant("", ALWAYS, (shader,))
-        return
-    if shares and (aligned := _four_sums(task)):
-        yield aligned
-    yield Variant("edge", ALWAYS, (_scalar_shader(task, MAP_SIZE, "edge", named=True),))
+    fours = by_neighbours(options)
+    vectors = [*_four_sums(task)] if fours and _shares_reads(task) else []
+    yield from vectors
+    name = "edge" if vectors else ""
+    yield Variant(name, ALWAYS, (_looping_shader(task, name, fours=fours),))
 
 
-def shares_reads(task: Task) -> bool:
+def _looping_shader(task: Task, variant: str, *, fours: bool) -> DispatchShader:
+    """Return the shader of a serial loop for each element; with `fours`, many elements have it.
+
+    Where a stage may have both, what differs are overrides, so that they are one file.
+    """
+    size, both = MAP_SIZE if fours else GENERIC_SIZE, takes_fours(task)
+    if stores_one(task) and not _overlaps(task) and (fours or both):
+        return coarse_shader(task, size, variant, fours=fours, named=True)
+    return _scalar_shader(task, size, variant, named=both)
+
+
+def takes_fours(task: Task) -> bool:
+    """Whether `generic` should compute four elements per invocation where there are many.
+
+    Not with keys, as such loops have few results; and of sums that share nothing, only those
+    of a fixed number of terms.  Their loops are unrolled, so that those of four elements overlap:
+    on an H200, boxes of 3 x 3 of 800 x 800 elements take 4.7 us, and 5.9 one by one; `avg_pool2d`
+    of 512 images of 56 x 56, whose windows have any size, 8.0 and 6.4.
+    """
+    reduction = task.reduction
+    if reduction is None or (is_conditional(reduction) and not fits_scatter(task)):
+        return False
+    fixed = all(isinstance(index.extent, int) for index in reduction.indices)
+    return _shares_reads(task) or (fixed and stores_one(task))
+
+
+def _shares_reads(task: Task) -> bool:
     """Whether neighbours along the last index have sums that read a common element."""
     if task.reduction is None or not task.domain:
         return False
@@ -77,19 +120,35 @@ def shares_reads(task: Task) -> bool:
     return any(last not in free_indices(load) for load in loads(task.reduction.body))
 
 
-def _four_sums(task: Task) -> Variant | None:
-    """Return the variant in which a lane computes four sums, of neighbouring elements.
+def _overlaps(task: Task) -> bool:
+    """Whether neighbours share reads, and have windows that overlap: `k[u] * x[j + u]`."""
+    if task.reduction is None or not _shares_reads(task):
+        return False
+    within, last = frozenset(task.reduction.indices), task.domain[-1]
+    places = (
+        free_indices(subscript_value(subscript))
+        for load in loads(task.reduction.body)
+        for subscript in load.subscripts
+    )
+    return any(last in place and place & within for place in places)
+
+
+def _four_sums(task: Task) -> Iterator[Variant]:
+    """Yield the variants in which a lane computes four sums, of neighbouring elements.
 
     Their places are found at once, and what they share is read once for them.
     """
     if not is_scalar_only(task.stage):
-        return None
-    names = vector_tensors(task.stage, task.values, task.domain[-1])
+        return
+    lane = task.domain[-1]
+    names = vector_tensors(task.stage, task.values, lane)
     extents = last_extents(task.stage, task.values, names)
-    whole = all_divisible([task.domain[-1].extent, *extents], LANES)
-    if whole == NEVER:
-        return None
-    return Variant("aligned", whole, (_row_vector_shader(task, names),))
+    whole = all_divisible([lane.extent, *extents], LANES)
+    if whole != NEVER:
+        yield Variant("aligned", whole, (_row_vector_shader(task, names),))
+    if whole != ALWAYS and stores_one(task) and _overlaps(task):
+        long = compare(">=", extent_size(lane.extent), LANES)
+        yield Variant("overlapped", long, (_overlapped_shader(task),))
 
 
 def fits_map(task: Task) -> str:
@@ -104,7 +163,10 @@ def lower_map(task: Task, options: Options) -> Iterator[Variant]:
     del options
     if aligned := _vector_variant(task):
         yield aligned
-    yield Variant("edge", ALWAYS, (_scalar_shader(task, MAP_SIZE, variant="edge"),))
+    if stores_one(task):
+        yield Variant("edge", ALWAYS, (coarse_shader(task, MAP_SIZE, "edge"),))
+    else:
+        yield Variant("edge", ALWAYS, (_scalar_shader(task, MAP_SIZE, "edge"),))
 
 
 def _vector_variant(task: Task) -> Variant | None:
@@ -136,13 +198,7 @@ def _scalar_shader(
     workgroup = shader.override("WORKGROUP", size) if named else None
     total = shader.size(task.domain)
     body, at = start_invocation(shader, workgroup or size, total)
-    # A flat stage reads and writes at the element's number; others need its indices.
-    lowerer = Lowerer(shader, {}, body)
-    if is_flat(task.stage):
-        lowerer = Lowerer(shader, {}, body, element=(task.domain, at))
-    else:
-        lowerer.at.update(unravel(shader, body, task.domain, at))
-    write_steps(lowerer, task.stage)
+    write_steps(element_lowerer(shader, task, body, at), task.stage)
     return shader.finish(
         body,
         groups=ceil_div(domain_size(task.domain), size),
@@ -172,23 +228,13 @@ def _flat_vector_shader(task: Task) -> DispatchShader:
 
 def _row_vector_shader(task: Task, names: set[str]) -> DispatchShader:
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
-    *outer, lane = task.domain
+    lane = task.domain[-1]
     per_row = shader.extent(lane.extent) // LANES
-    total = shader.size(tuple(outer)) * per_row
-    body, at = start_invocation(shader, MAP_SIZE, total)
-    # The invocation's number is that of a vector: row * (n / 4) + vector in the row.
-    column: t.Expr = at
-    indices: dict[Index, t.Expr] = {}
-    if outer:
-        row = t.Ident(position_name(shader, tuple(outer), "row"))
-        body.append(t.Let(row.name, at // per_row))
-        indices.update(unravel(shader, body, tuple(outer), row))
-        column = at % per_row
+    body, indices, column = _start_in_rows(shader, task, per_row)
     name = shader.name(lane.name)
     body.append(t.Let(name, column * LANES))
     indices[lane] = t.Ident(name)
-    lowerer = Lowerer(shader, indices, body, vector=lane)
-    write_steps(lowerer, task.stage)
+    write_steps(Lowerer(shader, indices, body, vector=lane), task.stage)
     return shader.finish(
         body,
         groups=ceil_div(domain_size(task.domain), MAP_SIZE * LANES),
@@ -199,72 +245,60 @@ def _row_vector_shader(task: Task, names: set[str]) -> DispatchShader:
     )
 
 
-def start_invocation(
-    shader: ShaderBuilder, size: t.Operand, total: t.Expr
-) -> tuple[list[t.Stmt], t.Ident]:
-    """Return the first statements of a shader, and the variable of the invocation's number.
+def _overlapped_shader(task: Task) -> DispatchShader:
+    """Return the shader of four neighbours in a row of any length from 4 on, stored one by one.
 
-    Workgroups have `size` lanes; invocations from number `total` on return.
+    The last four of a row overlap those before them, which their invocation does not store.  On
+    an H200, windows of 3 x 3 of 32 x 960 x 7 x 7 (`depthwise_conv2d`) take 15 us, 23 one by one
+    and 26 apart; but 20,000 x 501 sums of 3 products take 40, and 33 apart.
+
+        let own = element % ((u.n + 3u) >> 2u) * 4u;
+        let j = min(own, u.n - 4u);
+        if (j >= own) { y[i * u.n + j] = y_value.x; } ...
+        y[i * u.n + j + 3u] = y_value.w;
     """
-    name = shader.fresh("element")
-    first = linear_group(shader) * size
-    element = t.Ident(name)
-    body: list[t.Stmt] = [
-        t.Let(name, first + shader.lane),
-        t.If(element >= total, (t.Return(),)),
-    ]
-    return body, element
+    shader = ShaderBuilder(task, {})
+    *outer, lane = task.domain
+    length = shader.extent(lane.extent)
+    per_row = (length + (LANES - 1)) // LANES
+    body, indices, column = _start_in_rows(shader, task, per_row)
+    own = shader.let(body, "own", column * LANES)
+    name = shader.name(lane.name)
+    body.append(t.Let(name, t.call("min", own, t.Binary("-", length, t.u32(LANES)))))
+    indices[lane] = first = t.Ident(name)
+    lowerer = Lowerer(shader, indices, body, vector=lane)
+    (written,) = task.stage.tensors_written
+    value = lowerer.named(stored_value(lowerer, task.stage), f"{written.name}_value")
+    at = row_major(shader, written.extents, [indices[x] for x in task.domain])
+    address = shader.let(body, f"{written.name}_at", at)
+    for number, component in enumerate(COMPONENTS):
+        store = shader.buffer(written).store(address + number, value.lane(component))
+        is_last = number == LANES - 1
+        body.append(store if is_last else t.If(first + number >= own, (store,)))
+    vectors = ceil_div(extent_size(lane.extent), LANES)
+    return shader.finish(
+        body,
+        groups=ceil_div(domain_size(tuple(outer)) * vectors, MAP_SIZE),
+        workgroup_size=MAP_SIZE,
+        summary=f"four elements along {lane.name} per invocation, stored one by one.",
+        variant="overlapped",
+        trips=loop_trips(task, {}),
+    )
 
 
-def position_name(
-    shader: ShaderBuilder, indices: tuple[Index, ...], wanted: str
-) -> str:
-    """Return an unused name for a position in a domain.
+def _start_in_rows(
+    shader: ShaderBuilder, task: Task, per_row: t.Expr
+) -> tuple[list[t.Stmt], dict[Index, t.Expr], t.Expr]:
+    """Return the first statements of an invocation with a vector of a row, and its place.
 
-    If the domain has a single index, it is named after this, else `wanted`.
+    The place is the values of all indices but the last, and the number of the vector in its
+    row, which has `per_row` of them.
     """
-    return shader.name(indices[0].name) if len(indices) == 1 else shader.fresh(wanted)
-
-
-def linear_group(shader: ShaderBuilder) -> t.Expr:
-    """Return the number of this workgroup among all, as WGSL.
-
-    A dimension has at most 65,535 workgroups in WebGPU: more are folded into rows.
-    """
-    rows = t.Member(shader.workgroup, "y") * t.Member(shader.grid, "x")
-    return rows + t.Member(shader.workgroup, "x")
-
-
-def unravel(
-    shader: ShaderBuilder,
-    body: list[t.Stmt],
-    indices: tuple[Index, ...],
-    position: t.Expr,
-    suffix: str = "",
-) -> dict[Index, t.Expr]:
-    """Append a `let` for the value of each index at a row-major position; return the values.
-
-    If there is one index, and the position has a name, nothing is appended.  Names end with
-    `suffix`, so that the values at several positions can be side by side.
-    """
-    if len(indices) == 1 and isinstance(position, t.Ident):
-        return {indices[0]: position}
-    named = {index: t.Ident(shader.name(index.name + suffix)) for index in indices}
-    values = places(shader, indices, position)
-    body.extend(t.Let(named[index].name, values[index]) for index in indices)
-    return dict(named)
-
-
-def places(
-    shader: ShaderBuilder, indices: tuple[Index, ...], position: t.Expr
-) -> dict[Index, t.Expr]:
-    """Return the value of each index at a row-major position.
-
-    Position p of indices i, j and k is `p / n_k / n_j`, `p / n_k % n_j` and `p % n_k`.
-    """
-    found: dict[Index, t.Expr] = {}
-    for number, index in reversed(list(enumerate(indices))):
-        extent = shader.extent(index.extent)
-        found[index] = position % extent if number else position
-        position = position // extent
-    return found
+    outer = task.domain[:-1]
+    body, at = start_invocation(shader, MAP_SIZE, shader.size(outer) * per_row)
+    if not outer:
+        return body, {}, at
+    # The invocation's number is that of a vector: row * (n / 4) + vector in the row.
+    row = t.Ident(position_name(shader, outer, "row"))
+    body.append(t.Let(row.name, at // per_row))
+    return body, unravel(shader, body, outer, row), at % per_row

@@ -21,8 +21,8 @@ from kerngen.plan.size import all_of, ceil_div, compare
 from kerngen.schedule.lowering.addresses import is_contiguous, varies
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.steps import write_steps
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl

@@ -83,7 +83,7 @@ class Fault:
 
 
 FAULTS = (
-    Fault("a store past the end", "copy.map:edge", ">= u.n", "> u.n", STORE),
+    Fault("a store past the end", "copy.map:edge", "< u.n", "<= u.n", STORE),
     Fault("four of them", "copy.map", ">= (u.n >> 2u)", "> (u.n >> 2u)", STORE),
     Fault(
         "a store far off",
@@ -92,15 +92,16 @@ FAULTS = (
         "y_edge[element+999u]",
         STORE,
     ),
-    Fault("an element left out", "copy.map:edge", ">= u.n", ">= u.n - 1u", LOAD),
+    Fault("four past the end", "copy.map:edge", "group < w", "group <= w", STORE),
+    Fault("an element left out", "copy.map:edge", "< u.n", "< u.n - 1u", LOAD),
     Fault(
         "a load past the end",
         "copy.map:edge",
-        "x_edge[element]",
-        "x_edge[element+1u]",
+        "x_edge[number]",
+        "x_edge[number+1u]",
         LOAD,
     ),
-    Fault("one more in place", "halve.map:edge", ">= u.n", "> u.n", STORE),
+    Fault("one more in place", "halve.map:edge", "< u.n", "<= u.n", STORE),
     Fault("half a word more", "narrow.map:edge", ">= u.n", "> u.n", STORE),
     Fault("a term too many", "total.reduce:edge", "i < u.n", "i <= u.n", LOAD),
     Fault(

@@ -13,7 +13,7 @@ from kerngen.schedule.flash.key_split import KEYS, KeySplit
 from kerngen.schedule.gemm.tiling import VECTOR
 from kerngen.schedule.lowering.addresses import row_major
 from kerngen.schedule.lowering.builder import ShaderBuilder
-from kerngen.schedule.per_element import linear_group, unravel
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.sizes import to_wgsl
 from kerngen.shader import tree as t
 

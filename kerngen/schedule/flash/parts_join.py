@@ -32,9 +32,9 @@ from kerngen.schedule.flash.scale import row_values, sum_values
 from kerngen.schedule.lowering.addresses import row_major
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.lowering.values import Value
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Task

@@ -36,9 +36,9 @@ from kerngen.schedule.gemm.tiling import VECTOR, Tiling
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.linear_bounds import later_rows_have_more
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.steps import tensors_in_runs, vector_tensors, write_steps
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl

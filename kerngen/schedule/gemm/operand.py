@@ -37,8 +37,8 @@ from kerngen.schedule.gemm.windows import Digits, Neighbours
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.linear import Linear, flat_terms, linear_read
+from kerngen.schedule.lowering.positions import places, unravel
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.per_element import places, unravel
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 

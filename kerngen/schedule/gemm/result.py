@@ -30,9 +30,9 @@ from kerngen.schedule.gemm.tiling import Tiling
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.cooperation import reduction_label, reduction_of
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import places
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
-from kerngen.schedule.per_element import places
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 

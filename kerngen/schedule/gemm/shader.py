@@ -58,12 +58,12 @@ from kerngen.schedule.lowering.cooperation import (
     reduction_of,
 )
 from kerngen.schedule.lowering.linear import flat_terms
+from kerngen.schedule.lowering.positions import linear_group
 from kerngen.schedule.lowering.steps import (
     tensors_in_runs,
     vector_tensors,
 )
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.per_element import linear_group
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Task

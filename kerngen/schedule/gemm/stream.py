@@ -37,9 +37,9 @@ from kerngen.schedule.lowering.cooperation import (
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, identity
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.steps import vector_tensors, write_steps
 from kerngen.schedule.lowering.values import LANES, Value
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import loop_trips, to_wgsl
 from kerngen.schedule.task import Task

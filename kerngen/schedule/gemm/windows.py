@@ -15,8 +15,8 @@ from typing import final
 
 from kerngen.ir.nodes import Index
 from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.positions import places
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.per_element import places
 from kerngen.shader import tree as t
 
 

@@ -66,6 +66,7 @@ from kerngen.schedule.lowering.cooperation import (
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, identity, in_pairs
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.ranges import terms_in_order
 from kerngen.schedule.lowering.steps import (
     last_extents,
@@ -73,7 +74,6 @@ from kerngen.schedule.lowering.steps import (
     vector_tensors,
 )
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import EVERYWHERE, DispatchShader, Variant
 from kerngen.schedule.reduce.columnwise import MAX_PARTS, finish_shader
 from kerngen.schedule.sizes import (

@@ -44,8 +44,8 @@ from kerngen.schedule.lowering.cooperation import (
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, identity
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.values import LANES, Value
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import EVERYWHERE, DispatchShader
 from kerngen.schedule.reduce.rowwise import row_trips
 from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl

@@ -34,6 +34,23 @@ def write_steps(lowerer: Lowerer, stage: Stage) -> None:
                 assert_never(step)
 
 
+def stored_value(lowerer: Lowerer, stage: Stage) -> Value:
+    """Emit the steps in front of a stage's only store, its last step; return what it stores."""
+    *before, store = stage.steps
+    assert isinstance(store, Write), "the last step stores"
+    for step in before:
+        assert isinstance(step, Define), "it is the only one that stores"
+        lowerer.define(step.local, step.value)
+    return _value_of(
+        replace(lowerer, label=store.tensor.name), store.tensor, store.value
+    )
+
+
+def _value_of(lowerer: Lowerer, tensor: ir.Tensor, value: ir.Expr) -> Value:
+    """Return the value of a scalar that is stored in a tensor."""
+    return (lowerer.storable if tensor.is_half else lowerer.lower)(value)
+
+
 def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
     named = replace(lowerer, label=step.tensor.name)
     if isinstance(step.value, StoreAt):
@@ -46,8 +63,7 @@ def _write_at(lowerer: Lowerer, step: Write, at: StoreAt) -> None:
     """Write at a position (`m[row, j] = ...`), if that is inside of the tensor."""
     tensor = step.tensor
     if isinstance(tensor.element, Scalar):
-        value = (lowerer.storable if tensor.is_half else lowerer.lower)(at.value)
-        store_at(lowerer, tensor, at.places, value)
+        store_at(lowerer, tensor, at.places, _value_of(lowerer, tensor, at.value))
         return
     places = _places(lowerer, tensor, at.places)
     address, inside = _addressed(lowerer, tensor, at.places, places)
@@ -134,7 +150,7 @@ def _write_to(lowerer: Lowerer, step: Write, expr: ir.Expr, address: t.Expr) -> 
     if not isinstance(step.tensor.element, Scalar):
         _write_part(lowerer, step, expr, address)
         return
-    value = (lowerer.storable if step.tensor.is_half else lowerer.lower)(expr)
+    value = _value_of(lowerer, step.tensor, expr)
     buffer = lowerer.shader.buffer(step.tensor)
     if lowerer.vector is None:
         lowerer.block.append(buffer.store(address, value.expr))

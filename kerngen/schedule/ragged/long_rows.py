@@ -36,8 +36,8 @@ from kerngen.schedule.lowering.cooperation import (
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.joining import Joiner
+from kerngen.schedule.lowering.positions import linear_group, position_name
 from kerngen.schedule.lowering.values import Value
-from kerngen.schedule.per_element import linear_group, position_name
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.ragged.shape import AT_ONCE, GROUP, MOST_PARTS, RaggedRows
 from kerngen.schedule.sizes import ceil_division, to_wgsl

@@ -23,8 +23,8 @@ from kerngen.schedule.lowering.blocks import Blocks, accumulate_blocks
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import reduction_label, reduction_of
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import unravel
 from kerngen.schedule.lowering.ranges import terms_along
-from kerngen.schedule.per_element import unravel
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t

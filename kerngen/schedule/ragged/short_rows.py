@@ -15,8 +15,8 @@ from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import finish_steps, reduction_of
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.joining import Joiner
+from kerngen.schedule.lowering.positions import linear_group, position_name
 from kerngen.schedule.lowering.values import Value
-from kerngen.schedule.per_element import linear_group, position_name
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.ragged.long_rows import list_row, long_sum
 from kerngen.schedule.ragged.shape import (

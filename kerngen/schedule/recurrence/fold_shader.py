@@ -44,8 +44,8 @@ from kerngen.schedule.lowering.identities import (
     combine,
     identity,
 )
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import EVERYWHERE, DispatchShader
 from kerngen.schedule.recurrence.blocks import turns_of
 from kerngen.schedule.recurrence.folded import Folded

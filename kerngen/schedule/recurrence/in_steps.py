@@ -21,8 +21,8 @@ from kerngen.plan.size import ALWAYS, Size, add, ceil_div, maximum, minimum
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.steps import write_steps
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.sizes import domain_size, extent_size, loop_trips, to_wgsl
 from kerngen.schedule.task import Options, Task

@@ -23,9 +23,9 @@ from kerngen.ir.staging.stages import Stage, Write
 from kerngen.plan.size import ALWAYS, NEVER, ZERO, Size, ceil_div, divides
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import start_invocation, unravel
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.recurrence.blocks import in_vectors, turns_of, write_blocks
 from kerngen.schedule.recurrence.turn import declare_registers, finish_turn, loop_of

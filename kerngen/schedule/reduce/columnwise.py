@@ -52,10 +52,10 @@ from kerngen.schedule.lowering.cooperation import (
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import combine
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.ranges import terms_in_order
 from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs
 from kerngen.schedule.lowering.values import LANES, Value
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.reduce.rowwise import row_trips
 from kerngen.schedule.sizes import (

@@ -29,9 +29,9 @@ from kerngen.schedule.lowering.cooperation import (
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.joining import Joiner
+from kerngen.schedule.lowering.positions import linear_group, position_name, unravel
 from kerngen.schedule.lowering.ranges import terms_in_order
 from kerngen.schedule.lowering.values import LANES, Value
-from kerngen.schedule.per_element import linear_group, position_name, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.reduce.rowwise import by_width, row_trips
 from kerngen.schedule.sizes import at_most, domain_size, to_wgsl

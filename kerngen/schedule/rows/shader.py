@@ -37,15 +37,15 @@ from kerngen.schedule.lowering.cooperation import own_total
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, across, identity
 from kerngen.schedule.lowering.joining import Joiner, Rungs
-from kerngen.schedule.lowering.ranges import terms_along
-from kerngen.schedule.lowering.steps import store_at
-from kerngen.schedule.lowering.values import LANES, Value
-from kerngen.schedule.per_element import (
+from kerngen.schedule.lowering.positions import (
     linear_group,
     places,
     position_name,
     unravel,
 )
+from kerngen.schedule.lowering.ranges import terms_along
+from kerngen.schedule.lowering.steps import store_at
+from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.rows.online import RunningSum
 from kerngen.schedule.rows.plan import (
     Action,

@@ -24,9 +24,9 @@ from kerngen.schedule.lowering.builder import ShaderBuilder, StorageBinding
 from kerngen.schedule.lowering.cooperation import reduction_label
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate
+from kerngen.schedule.lowering.positions import start_invocation, unravel
 from kerngen.schedule.lowering.steps import last_extents, vector_tensors
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scan.form import Scan, scan_in
 from kerngen.schedule.scan.shape import Cut

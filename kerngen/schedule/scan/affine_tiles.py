@@ -25,9 +25,9 @@ from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.cooperation import value_bytes
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.joining import JOINED
+from kerngen.schedule.lowering.positions import unravel
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.lowering.values import COMPONENTS, LANES
-from kerngen.schedule.per_element import unravel
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.recurrence.blocks import (
     declare_written,

@@ -28,13 +28,13 @@ from kerngen.schedule.lowering.cooperation import (
 )
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.joining import Joiner
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.steps import (
     last_extents,
     tensors_in_runs,
     vector_tensors,
 )
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scan.form import Scan, scan_in
 from kerngen.schedule.scan.shape import (

@@ -27,8 +27,8 @@ from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import value_bytes
 from kerngen.schedule.lowering.joining import by_subgroups
+from kerngen.schedule.lowering.positions import linear_group
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.per_element import linear_group
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.recurrence.blocks import in_vectors, turns_of
 from kerngen.schedule.recurrence.strategy import row_shader

@@ -23,9 +23,9 @@ from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import reduction_label
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import linear_group, start_invocation, unravel
 from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs, write_steps
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
-from kerngen.schedule.per_element import linear_group, start_invocation, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.sizes import (

@@ -14,8 +14,8 @@ from kerngen.ir.types import Scalar
 from kerngen.plan.size import Size, ceil_div
 from kerngen.schedule.lowering.builder import ShaderBuilder, StorageBinding
 from kerngen.schedule.lowering.identities import accumulate, identity
+from kerngen.schedule.lowering.positions import start_invocation, unravel
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.sizes import domain_size, to_wgsl

@@ -24,8 +24,8 @@ from kerngen.plan.size import ceil_div, maximum
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import reduction_label
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import linear_group, unravel
 from kerngen.schedule.lowering.values import COMPONENTS, LANES
-from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.scatter.sort import SECOND, moves_values

@@ -34,12 +34,12 @@ from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import reduction_label
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.positions import start_invocation, unravel
 from kerngen.schedule.lowering.steps import (
     last_extents,
     tensors_in_runs,
 )
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scatter.columns import GROUP, Level
 from kerngen.schedule.scatter.few import FEW, compares, sorting_few

@@ -28,9 +28,9 @@ from kerngen.schedule.lowering.builder import ShaderBuilder, StorageBinding, wgs
 from kerngen.schedule.lowering.cooperation import reduction_label
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, combine, identity
+from kerngen.schedule.lowering.positions import start_invocation, unravel
 from kerngen.schedule.lowering.steps import vector_tensors, write_steps
 from kerngen.schedule.lowering.values import LANES, Value
-from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.scatter.columns import GROUP, RUN, ColumnShader, Level
 from kerngen.schedule.scatter.shape import Scatter

@@ -23,7 +23,7 @@ from kerngen.ir.types import Scalar
 from kerngen.plan import size as host
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
-from kerngen.schedule.per_element import linear_group
+from kerngen.schedule.lowering.positions import linear_group
 from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import to_wgsl
 from kerngen.schedule.sort.tile import (

@@ -45,9 +45,23 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(3) var<storage, read_write> score_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn score_at(number: u32) -> f32 {
+    let n = number / u.t / u.s / u.h;
+    let g = number / u.t / u.s % u.h;
+    let i = number / u.t % u.s;
+    let j = number % u.t;
+    var score_sum = 0.0;
+    for (var p = 0u; p < u.d; p += 1u) {
+        score_sum += q[((n * u.h + g) * u.s + i) * u.d + p] * k[((n * u.h + g) * u.t + j) * u.d + p];
+    }
+    return u.scale * score_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for attention, stage score: generic.
 // Also run for attention_gradient, stage score: generic_neighbours4.
 // Also run for attention_gradient, stage score: generic.
@@ -61,17 +75,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.b * u.h * u.s * u.t) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.b * u.h * u.s * u.t / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let score_0 = score_at(first);
+        let score_1 = score_at(first + WORKGROUP);
+        let score_2 = score_at(first + WORKGROUP * 2u);
+        let score_3 = score_at(first + WORKGROUP * 3u);
+        score_edge[first] = score_0;
+        score_edge[first + WORKGROUP] = score_1;
+        score_edge[first + WORKGROUP * 2u] = score_2;
+        score_edge[first + WORKGROUP * 3u] = score_3;
         return;
     }
-    let n = element / u.t / u.s / u.h;
-    let g = element / u.t / u.s % u.h;
-    let i = element / u.t % u.s;
-    let j = element % u.t;
-    var score_sum = 0.0;
-    for (var p = 0u; p < u.d; p += 1u) {
-        score_sum += q[((n * u.h + g) * u.s + i) * u.d + p] * k[((n * u.h + g) * u.t + j) * u.d + p];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.b * u.h * u.s * u.t) {
+        score_edge[element] = score_at(element);
     }
-    score_edge[((n * u.h + g) * u.s + i) * u.t + j] = u.scale * score_sum;
 }

@@ -44,10 +44,24 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(1) var<storage, read> v_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let n = number / u.e / u.s / u.h;
+    let g = number / u.e / u.s % u.h;
+    let i = number / u.e % u.s;
+    let c = number % u.e;
+    var y_sum = 0.0;
+    for (var j = 0u; j < u.t; j += 1u) {
+        y_sum += weight[((n * u.h + g) * u.s + i) * u.t + j] * v_edge[((n * u.h + g) * u.t + j) * u.e + c];
+    }
+    return y_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for attention, stage y: generic.
 // Also run for causal_attention, stage y: generic_neighbours4.
 // Also run for causal_attention, stage y: generic.
@@ -61,17 +75,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.b * u.h * u.s * u.e) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.b * u.h * u.s * u.e / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + WORKGROUP);
+        let y_2 = y_at(first + WORKGROUP * 2u);
+        let y_3 = y_at(first + WORKGROUP * 3u);
+        y_edge[first] = y_0;
+        y_edge[first + WORKGROUP] = y_1;
+        y_edge[first + WORKGROUP * 2u] = y_2;
+        y_edge[first + WORKGROUP * 3u] = y_3;
         return;
     }
-    let n = element / u.e / u.s / u.h;
-    let g = element / u.e / u.s % u.h;
-    let i = element / u.e % u.s;
-    let c = element % u.e;
-    var y_sum = 0.0;
-    for (var j = 0u; j < u.t; j += 1u) {
-        y_sum += weight[((n * u.h + g) * u.s + i) * u.t + j] * v_edge[((n * u.h + g) * u.t + j) * u.e + c];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.b * u.h * u.s * u.e) {
+        y_edge[element] = y_at(element);
     }
-    y_edge[((n * u.h + g) * u.s + i) * u.e + c] = y_sum;
 }

@@ -41,20 +41,38 @@ fn main(
 @group(0) @binding(2) var<storage, read> weight_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dscore_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dscore_at(number: u32) -> f32 {
+    let n = number / u.t / u.s / u.h;
+    let g = number / u.t / u.s % u.h;
+    let i = number / u.t % u.s;
+    let j = number % u.t;
+    return weight_edge[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] - total_along[(n * u.h + g) * u.s + i]);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.h * u.s * u.t) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.h * u.s * u.t) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let dscore_0 = dscore_at(first);
+        let dscore_1 = dscore_at(first + 256u);
+        let dscore_2 = dscore_at(first + 512u);
+        let dscore_3 = dscore_at(first + 768u);
+        dscore_edge[first] = dscore_0;
+        dscore_edge[first + 256u] = dscore_1;
+        dscore_edge[first + 512u] = dscore_2;
+        dscore_edge[first + 768u] = dscore_3;
         return;
     }
-    let n = element / u.t / u.s / u.h;
-    let g = element / u.t / u.s % u.h;
-    let i = element / u.t % u.s;
-    let j = element % u.t;
-    dscore_edge[((n * u.h + g) * u.s + i) * u.t + j] = weight_edge[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] - total_along[(n * u.h + g) * u.s + i]);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.h * u.s * u.t) {
+        dscore_edge[element] = dscore_at(element);
+    }
 }

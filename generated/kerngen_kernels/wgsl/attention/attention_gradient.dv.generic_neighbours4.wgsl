@@ -44,10 +44,24 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(1) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dv_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dv_at(number: u32) -> f32 {
+    let n = number / u.e / u.t / u.h;
+    let g = number / u.e / u.t % u.h;
+    let j = number / u.e % u.t;
+    let c = number % u.e;
+    var dv_sum = 0.0;
+    for (var i = 0u; i < u.s; i += 1u) {
+        dv_sum += dy_edge[((n * u.h + g) * u.s + i) * u.e + c] * weight[((n * u.h + g) * u.s + i) * u.t + j];
+    }
+    return dv_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for attention_gradient, stage dv: generic.
 // Also run for causal_attention_gradient, stage dv: generic_neighbours4.
 // Also run for causal_attention_gradient, stage dv: generic.
@@ -61,17 +75,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.b * u.h * u.t * u.e) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.b * u.h * u.t * u.e / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let dv_0 = dv_at(first);
+        let dv_1 = dv_at(first + WORKGROUP);
+        let dv_2 = dv_at(first + WORKGROUP * 2u);
+        let dv_3 = dv_at(first + WORKGROUP * 3u);
+        dv_edge[first] = dv_0;
+        dv_edge[first + WORKGROUP] = dv_1;
+        dv_edge[first + WORKGROUP * 2u] = dv_2;
+        dv_edge[first + WORKGROUP * 3u] = dv_3;
         return;
     }
-    let n = element / u.e / u.t / u.h;
-    let g = element / u.e / u.t % u.h;
-    let j = element / u.e % u.t;
-    let c = element % u.e;
-    var dv_sum = 0.0;
-    for (var i = 0u; i < u.s; i += 1u) {
-        dv_sum += dy_edge[((n * u.h + g) * u.s + i) * u.e + c] * weight[((n * u.h + g) * u.s + i) * u.t + j];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.b * u.h * u.t * u.e) {
+        dv_edge[element] = dv_at(element);
     }
-    dv_edge[((n * u.h + g) * u.t + j) * u.e + c] = dv_sum;
 }

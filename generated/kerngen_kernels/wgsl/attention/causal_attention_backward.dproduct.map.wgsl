@@ -43,21 +43,39 @@ fn main(
 @group(0) @binding(2) var<storage, read> dweight_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dproduct_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dproduct_at(number: u32) -> f32 {
+    let n = number / u.t / u.s / u.h;
+    let g = number / u.t / u.s % u.h;
+    let i = number / u.t % u.s;
+    let j = number % u.t;
+    let dscore = weight_edge[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] - total_along[(n * u.h + g) * u.s + i]);
+    return select(0.0, dscore * u.scale, i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.h * u.s * u.t) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.h * u.s * u.t) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let dproduct_0 = dproduct_at(first);
+        let dproduct_1 = dproduct_at(first + 256u);
+        let dproduct_2 = dproduct_at(first + 512u);
+        let dproduct_3 = dproduct_at(first + 768u);
+        dproduct_edge[first] = dproduct_0;
+        dproduct_edge[first + 256u] = dproduct_1;
+        dproduct_edge[first + 512u] = dproduct_2;
+        dproduct_edge[first + 768u] = dproduct_3;
         return;
     }
-    let n = element / u.t / u.s / u.h;
-    let g = element / u.t / u.s % u.h;
-    let i = element / u.t % u.s;
-    let j = element % u.t;
-    let dscore = weight_edge[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] - total_along[(n * u.h + g) * u.s + i]);
-    dproduct_edge[((n * u.h + g) * u.s + i) * u.t + j] = select(0.0, dscore * u.scale, i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.h * u.s * u.t) {
+        dproduct_edge[element] = dproduct_at(element);
+    }
 }

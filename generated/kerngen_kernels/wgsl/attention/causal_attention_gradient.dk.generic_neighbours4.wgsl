@@ -42,10 +42,24 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(1) var<storage, read> q_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dk_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dk_at(number: u32) -> f32 {
+    let n = number / u.d / u.t / u.h;
+    let g = number / u.d / u.t % u.h;
+    let j = number / u.d % u.t;
+    let p = number % u.d;
+    var dk_sum = 0.0;
+    for (var i = 0u; i < u.s; i += 1u) {
+        dk_sum += dproduct[((n * u.h + g) * u.s + i) * u.t + j] * q_edge[((n * u.h + g) * u.s + i) * u.d + p];
+    }
+    return dk_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for causal_attention_gradient, stage dk: generic.
 // Also run for causal_attention_backward, stage dk: generic_neighbours4.
 // Also run for causal_attention_backward, stage dk: generic.
@@ -55,17 +69,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.b * u.h * u.t * u.d) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.b * u.h * u.t * u.d / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let dk_0 = dk_at(first);
+        let dk_1 = dk_at(first + WORKGROUP);
+        let dk_2 = dk_at(first + WORKGROUP * 2u);
+        let dk_3 = dk_at(first + WORKGROUP * 3u);
+        dk_edge[first] = dk_0;
+        dk_edge[first + WORKGROUP] = dk_1;
+        dk_edge[first + WORKGROUP * 2u] = dk_2;
+        dk_edge[first + WORKGROUP * 3u] = dk_3;
         return;
     }
-    let n = element / u.d / u.t / u.h;
-    let g = element / u.d / u.t % u.h;
-    let j = element / u.d % u.t;
-    let p = element % u.d;
-    var dk_sum = 0.0;
-    for (var i = 0u; i < u.s; i += 1u) {
-        dk_sum += dproduct[((n * u.h + g) * u.s + i) * u.t + j] * q_edge[((n * u.h + g) * u.s + i) * u.d + p];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.b * u.h * u.t * u.d) {
+        dk_edge[element] = dk_at(element);
     }
-    dk_edge[((n * u.h + g) * u.t + j) * u.d + p] = dk_sum;
 }

@@ -42,10 +42,24 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(1) var<storage, read> k_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dq_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dq_at(number: u32) -> f32 {
+    let n = number / u.d / u.s / u.h;
+    let g = number / u.d / u.s % u.h;
+    let i = number / u.d % u.s;
+    let p = number % u.d;
+    var dq_sum = 0.0;
+    for (var j = 0u; j < u.t; j += 1u) {
+        dq_sum += dproduct[((n * u.h + g) * u.s + i) * u.t + j] * k_edge[((n * u.h + g) * u.t + j) * u.d + p];
+    }
+    return dq_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for causal_attention_gradient, stage dq: generic.
 // Also run for causal_attention_backward, stage dq: generic_neighbours4.
 // Also run for causal_attention_backward, stage dq: generic.
@@ -55,17 +69,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.b * u.h * u.s * u.d) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.b * u.h * u.s * u.d / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let dq_0 = dq_at(first);
+        let dq_1 = dq_at(first + WORKGROUP);
+        let dq_2 = dq_at(first + WORKGROUP * 2u);
+        let dq_3 = dq_at(first + WORKGROUP * 3u);
+        dq_edge[first] = dq_0;
+        dq_edge[first + WORKGROUP] = dq_1;
+        dq_edge[first + WORKGROUP * 2u] = dq_2;
+        dq_edge[first + WORKGROUP * 3u] = dq_3;
         return;
     }
-    let n = element / u.d / u.s / u.h;
-    let g = element / u.d / u.s % u.h;
-    let i = element / u.d % u.s;
-    let p = element % u.d;
-    var dq_sum = 0.0;
-    for (var j = 0u; j < u.t; j += 1u) {
-        dq_sum += dproduct[((n * u.h + g) * u.s + i) * u.t + j] * k_edge[((n * u.h + g) * u.t + j) * u.d + p];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.b * u.h * u.s * u.d) {
+        dq_edge[element] = dq_at(element);
     }
-    dq_edge[((n * u.h + g) * u.s + i) * u.d + p] = dq_sum;
 }

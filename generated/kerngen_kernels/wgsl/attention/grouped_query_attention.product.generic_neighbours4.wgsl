@@ -44,9 +44,23 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(3) var<storage, read_write> product_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn product_at(number: u32) -> f32 {
+    let n = number / u.t / u.s / u.h;
+    let g = number / u.t / u.s % u.h;
+    let i = number / u.t % u.s;
+    let j = number % u.t;
+    var product_sum = 0.0;
+    for (var p = 0u; p < u.d; p += 1u) {
+        product_sum += q[((n * u.h + g) * u.s + i) * u.d + p] * k[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + j) * u.d + p];
+    }
+    return product_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for grouped_query_attention, stage product: generic.
 // Also run for grouped_query_attention_kept, stage product: generic_neighbours4.
 // Also run for grouped_query_attention_kept, stage product: generic.
@@ -56,17 +70,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.b * u.h * u.s * u.t) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.b * u.h * u.s * u.t / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let product_0 = product_at(first);
+        let product_1 = product_at(first + WORKGROUP);
+        let product_2 = product_at(first + WORKGROUP * 2u);
+        let product_3 = product_at(first + WORKGROUP * 3u);
+        product_edge[first] = product_0;
+        product_edge[first + WORKGROUP] = product_1;
+        product_edge[first + WORKGROUP * 2u] = product_2;
+        product_edge[first + WORKGROUP * 3u] = product_3;
         return;
     }
-    let n = element / u.t / u.s / u.h;
-    let g = element / u.t / u.s % u.h;
-    let i = element / u.t % u.s;
-    let j = element % u.t;
-    var product_sum = 0.0;
-    for (var p = 0u; p < u.d; p += 1u) {
-        product_sum += q[((n * u.h + g) * u.s + i) * u.d + p] * k[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + j) * u.d + p];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.b * u.h * u.s * u.t) {
+        product_edge[element] = product_at(element);
     }
-    product_edge[((n * u.h + g) * u.s + i) * u.t + j] = product_sum;
 }

@@ -45,21 +45,39 @@ fn main(
 @group(0) @binding(1) var<storage, read> product_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> weight_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn weight_at(number: u32) -> f32 {
+    let n = number / u.t / u.s / u.h;
+    let g = number / u.t / u.s % u.h;
+    let i = number / u.t % u.s;
+    let j = number % u.t;
+    let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+    return exp(score - top[(n * u.h + g) * u.s + i]) / total[(n * u.h + g) * u.s + i];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.h * u.s * u.t) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.h * u.s * u.t) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let weight_0 = weight_at(first);
+        let weight_1 = weight_at(first + 256u);
+        let weight_2 = weight_at(first + 512u);
+        let weight_3 = weight_at(first + 768u);
+        weight_edge[first] = weight_0;
+        weight_edge[first + 256u] = weight_1;
+        weight_edge[first + 512u] = weight_2;
+        weight_edge[first + 768u] = weight_3;
         return;
     }
-    let n = element / u.t / u.s / u.h;
-    let g = element / u.t / u.s % u.h;
-    let i = element / u.t % u.s;
-    let j = element % u.t;
-    let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
-    weight_edge[((n * u.h + g) * u.s + i) * u.t + j] = exp(score - top[(n * u.h + g) * u.s + i]) / total[(n * u.h + g) * u.s + i];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.h * u.s * u.t) {
+        weight_edge[element] = weight_at(element);
+    }
 }

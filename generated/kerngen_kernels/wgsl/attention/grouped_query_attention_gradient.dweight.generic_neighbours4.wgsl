@@ -44,9 +44,23 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(3) var<storage, read_write> dweight_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dweight_at(number: u32) -> f32 {
+    let n = number / u.t / u.s / u.h;
+    let g = number / u.t / u.s % u.h;
+    let i = number / u.t % u.s;
+    let j = number % u.t;
+    var dweight_sum = 0.0;
+    for (var c = 0u; c < u.e; c += 1u) {
+        dweight_sum += dy[((n * u.h + g) * u.s + i) * u.e + c] * v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + j) * u.e + c];
+    }
+    return dweight_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for grouped_query_attention_gradient, stage dweight: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
@@ -54,17 +68,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.b * u.h * u.s * u.t) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.b * u.h * u.s * u.t / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let dweight_0 = dweight_at(first);
+        let dweight_1 = dweight_at(first + WORKGROUP);
+        let dweight_2 = dweight_at(first + WORKGROUP * 2u);
+        let dweight_3 = dweight_at(first + WORKGROUP * 3u);
+        dweight_edge[first] = dweight_0;
+        dweight_edge[first + WORKGROUP] = dweight_1;
+        dweight_edge[first + WORKGROUP * 2u] = dweight_2;
+        dweight_edge[first + WORKGROUP * 3u] = dweight_3;
         return;
     }
-    let n = element / u.t / u.s / u.h;
-    let g = element / u.t / u.s % u.h;
-    let i = element / u.t % u.s;
-    let j = element % u.t;
-    var dweight_sum = 0.0;
-    for (var c = 0u; c < u.e; c += 1u) {
-        dweight_sum += dy[((n * u.h + g) * u.s + i) * u.e + c] * v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + j) * u.e + c];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.b * u.h * u.s * u.t) {
+        dweight_edge[element] = dweight_at(element);
     }
-    dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] = dweight_sum;
 }

@@ -43,20 +43,38 @@ fn main(
 
 @group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let n = number / u.d / u.s / u.h;
+    let g = number / u.d / u.s % u.h;
+    let i = number / u.d % u.s;
+    let j = number % u.d;
+    return select(select(x[((n * u.h + g) * u.s + i) * u.d + j] * cosine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))] + x[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) - 1, 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))], x[((n * u.h + g) * u.s + i) * u.d + j] * cosine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))] - x[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) + 1, 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))], i32(j) % 2 == 0), x[((n * u.h + g) * u.s + i) * u.d + j], i32(j) >= 2 * i32(u.r));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.h * u.s * u.d) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.h * u.s * u.d) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let n = element / u.d / u.s / u.h;
-    let g = element / u.d / u.s % u.h;
-    let i = element / u.d % u.s;
-    let j = element % u.d;
-    y_edge[((n * u.h + g) * u.s + i) * u.d + j] = select(select(x[((n * u.h + g) * u.s + i) * u.d + j] * cosine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))] + x[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) - 1, 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))], x[((n * u.h + g) * u.s + i) * u.d + j] * cosine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))] - x[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) + 1, 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))], i32(j) % 2 == 0), x[((n * u.h + g) * u.s + i) * u.d + j], i32(j) >= 2 * i32(u.r));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.h * u.s * u.d) {
+        y_edge[element] = y_at(element);
+    }
 }

@@ -54,20 +54,38 @@ fn remainder(x: i32, y: i32) -> i32 {
     return select(x - x / y * y, i32(0), y == i32(0));
 }
 
-// One invocation per element.
+// The value of an element.
+fn dx_at(number: u32) -> f32 {
+    let n = number / u.d / u.s / u.h;
+    let g = number / u.d / u.s % u.h;
+    let i = number / u.d % u.s;
+    let j = number % u.d;
+    return select(dy[((n * u.h + g) * u.s + i) * u.d + j] * cosine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))], dy[((n * u.h + g) * u.s + i) * u.d + j], i32(j) >= 2 * i32(u.r)) - select(0.0, dy[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) - 1, 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp((i32(j) - 1) / 2, 0, i32(u.r) - 1))], i32(j) < 2 * i32(u.r) + 1 && remainder(i32(j) - 1, 2) == 0 && i32(j) - 1 >= 0) + select(0.0, dy[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) + 1, 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp((i32(j) + 1) / 2, 0, i32(u.r) - 1))], i32(j) + 1 < 2 * i32(u.r) && remainder(i32(j) + 1, 2) != 0);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.h * u.s * u.d) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.h * u.s * u.d) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let dx_0 = dx_at(first);
+        let dx_1 = dx_at(first + 256u);
+        let dx_2 = dx_at(first + 512u);
+        let dx_3 = dx_at(first + 768u);
+        dx_edge[first] = dx_0;
+        dx_edge[first + 256u] = dx_1;
+        dx_edge[first + 512u] = dx_2;
+        dx_edge[first + 768u] = dx_3;
         return;
     }
-    let n = element / u.d / u.s / u.h;
-    let g = element / u.d / u.s % u.h;
-    let i = element / u.d % u.s;
-    let j = element % u.d;
-    dx_edge[((n * u.h + g) * u.s + i) * u.d + j] = select(dy[((n * u.h + g) * u.s + i) * u.d + j] * cosine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))], dy[((n * u.h + g) * u.s + i) * u.d + j], i32(j) >= 2 * i32(u.r)) - select(0.0, dy[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) - 1, 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp((i32(j) - 1) / 2, 0, i32(u.r) - 1))], i32(j) < 2 * i32(u.r) + 1 && remainder(i32(j) - 1, 2) == 0 && i32(j) - 1 >= 0) + select(0.0, dy[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) + 1, 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp((i32(j) + 1) / 2, 0, i32(u.r) - 1))], i32(j) + 1 < 2 * i32(u.r) && remainder(i32(j) + 1, 2) != 0);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.h * u.s * u.d) {
+        dx_edge[element] = dx_at(element);
+    }
 }

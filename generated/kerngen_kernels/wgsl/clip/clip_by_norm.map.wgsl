@@ -29,17 +29,35 @@ fn main(
 
 @group(0) @binding(1) var<storage, read_write> g_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn g_at(number: u32) -> f32 {
+    let part = u.max_norm / (sqrt(total[0u]) + 1e-06);
+    return g_edge[number] * select(1.0, part, part < 1.0);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let g_0 = g_at(first);
+        let g_1 = g_at(first + 256u);
+        let g_2 = g_at(first + 512u);
+        let g_3 = g_at(first + 768u);
+        g_edge[first] = g_0;
+        g_edge[first + 256u] = g_1;
+        g_edge[first + 512u] = g_2;
+        g_edge[first + 768u] = g_3;
         return;
     }
-    let part = u.max_norm / (sqrt(total[0u]) + 1e-06);
-    g_edge[element] = g_edge[element] * select(1.0, part, part < 1.0);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        g_edge[element] = g_at(element);
+    }
 }

@@ -47,8 +47,46 @@ fn aligned(
     dk[((f * u.c + q) * u.s + v) >> 2u] = dk_sum;
 }
 
+@group(0) @binding(3) var<storage, read_write> dk_overlapped: array<f32>;
+
+// Four elements along v per invocation, stored one by one.
+@compute @workgroup_size(256)
+fn overlapped(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.o * u.c * ((u.s + 3u) >> 2u)) {
+        return;
+    }
+    let row = element / ((u.s + 3u) >> 2u);
+    let f = row / u.c;
+    let q = row % u.c;
+    let own = element % ((u.s + 3u) >> 2u) * 4u;
+    let v = min(own, u.s - 4u);
+    var dk_sum = vec4f(0.0);
+    for (var n = 0u; n < u.b; n += 1u) {
+        for (var j = 0u; j < u.p; j += 1u) {
+            let x_at = vec4u(clamp(i32(j) * u.step + (vec4i(i32(v)) + vec4i(0, 1, 2, 3)) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            dk_sum += dy[(n * u.o + f) * u.p + j] * select(vec4f(0.0), vec4f(x[(n * u.c + q) * u.w + x_at.x], x[(n * u.c + q) * u.w + x_at.y], x[(n * u.c + q) * u.w + x_at.z], x[(n * u.c + q) * u.w + x_at.w]), (i32(j) * u.step + (vec4i(i32(v)) + vec4i(0, 1, 2, 3)) * u.skip - u.edge >= vec4i(0)) & (i32(j) * u.step + (vec4i(i32(v)) + vec4i(0, 1, 2, 3)) * u.skip - u.edge < vec4i(i32(u.w))));
+        }
+    }
+    let dk_value = dk_sum;
+    let dk_at = (f * u.c + q) * u.s + v;
+    if (v >= own) {
+        dk_overlapped[dk_at] = dk_value.x;
+    }
+    if (v + 1u >= own) {
+        dk_overlapped[dk_at + 1u] = dk_value.y;
+    }
+    if (v + 2u >= own) {
+        dk_overlapped[dk_at + 2u] = dk_value.z;
+    }
+    dk_overlapped[dk_at + 3u] = dk_value.w;
+}
+
 override WORKGROUP: u32;
-@group(0) @binding(3) var<storage, read_write> dk_edge: array<f32>;
 
 // One invocation per element.
 // Also run for conv1d_gradient, stage dk: generic.
@@ -71,5 +109,5 @@ fn edge(
             dk_sum += dy[(n * u.o + f) * u.p + j] * select(0.0, x[(n * u.c + q) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], i32(j) * u.step + i32(v) * u.skip - u.edge >= 0 && i32(j) * u.step + i32(v) * u.skip - u.edge < i32(u.w));
         }
     }
-    dk_edge[(f * u.c + q) * u.s + v] = dk_sum;
+    dk_overlapped[(f * u.c + q) * u.s + v] = dk_sum;
 }

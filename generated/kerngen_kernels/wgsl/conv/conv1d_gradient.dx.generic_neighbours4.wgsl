@@ -53,8 +53,46 @@ fn aligned(
     dx[((n * u.c + q) * u.w + j) >> 2u] = dx_sum;
 }
 
+@group(0) @binding(3) var<storage, read_write> dx_overlapped: array<f32>;
+
+// Four elements along j per invocation, stored one by one.
+@compute @workgroup_size(256)
+fn overlapped(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.b * u.c * ((u.w + 3u) >> 2u)) {
+        return;
+    }
+    let row = element / ((u.w + 3u) >> 2u);
+    let n = row / u.c;
+    let q = row % u.c;
+    let own = element % ((u.w + 3u) >> 2u) * 4u;
+    let j = min(own, u.w - 4u);
+    var dx_sum = vec4f(0.0);
+    for (var f = 0u; f < u.o; f += 1u) {
+        for (var v = 0u; v < u.s; v += 1u) {
+            let dy_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v) * u.skip) / u.step, vec4i(0), vec4i(i32(u.p) - 1)));
+            dx_sum += select(vec4f(0.0), vec4f(dy[(n * u.o + f) * u.p + dy_at.x], dy[(n * u.o + f) * u.p + dy_at.y], dy[(n * u.o + f) * u.p + dy_at.z], dy[(n * u.o + f) * u.p + dy_at.w]), (remainder4(vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v) * u.skip, vec4i(u.step)) == vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v) * u.skip) / u.step >= vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v) * u.skip) / u.step < vec4i(i32(u.p)))) * k[(f * u.c + q) * u.s + v];
+        }
+    }
+    let dx_value = dx_sum;
+    let dx_at = (n * u.c + q) * u.w + j;
+    if (j >= own) {
+        dx_overlapped[dx_at] = dx_value.x;
+    }
+    if (j + 1u >= own) {
+        dx_overlapped[dx_at + 1u] = dx_value.y;
+    }
+    if (j + 2u >= own) {
+        dx_overlapped[dx_at + 2u] = dx_value.z;
+    }
+    dx_overlapped[dx_at + 3u] = dx_value.w;
+}
+
 override WORKGROUP: u32;
-@group(0) @binding(3) var<storage, read_write> dx_edge: array<f32>;
 
 // x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
 // as Vulkan's OpSRem lets them.
@@ -83,5 +121,5 @@ fn edge(
             dx_sum += select(0.0, dy[(n * u.o + f) * u.p + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.p)) * k[(f * u.c + q) * u.s + v];
         }
     }
-    dx_edge[(n * u.c + q) * u.w + j] = dx_sum;
+    dx_overlapped[(n * u.c + q) * u.w + j] = dx_sum;
 }

@@ -63,8 +63,49 @@ fn aligned(
     y[(((n * u.o + f) * u.y_axis_2 + i) * u.y_axis_3 + j) >> 2u] = y_sum;
 }
 
+@group(0) @binding(3) var<storage, read_write> y_overlapped: array<f32>;
+
+// Four elements along j per invocation, stored one by one.
+@compute @workgroup_size(256)
+fn overlapped(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.b * u.o * u.y_axis_2 * ((u.y_axis_3 + 3u) >> 2u)) {
+        return;
+    }
+    let row = element / ((u.y_axis_3 + 3u) >> 2u);
+    let n = row / u.y_axis_2 / u.o;
+    let f = row / u.y_axis_2 % u.o;
+    let i = row % u.y_axis_2;
+    let own = element % ((u.y_axis_3 + 3u) >> 2u) * 4u;
+    let j = min(own, u.y_axis_3 - 4u);
+    var y_sum = vec4f(0.0);
+    for (var q = 0u; q < u.c; q += 1u) {
+        for (var u_ = 0u; u_ < u.r; u_ += 1u) {
+            for (var v = 0u; v < u.s; v += 1u) {
+                let x_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+                y_sum += k[((f * u.c + q) * u.r + u_) * u.s + v] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+            }
+        }
+    }
+    let y_value = y_sum;
+    let y_at = ((n * u.o + f) * u.y_axis_2 + i) * u.y_axis_3 + j;
+    if (j >= own) {
+        y_overlapped[y_at] = y_value.x;
+    }
+    if (j + 1u >= own) {
+        y_overlapped[y_at + 1u] = y_value.y;
+    }
+    if (j + 2u >= own) {
+        y_overlapped[y_at + 2u] = y_value.z;
+    }
+    y_overlapped[y_at + 3u] = y_value.w;
+}
+
 override WORKGROUP: u32;
-@group(0) @binding(3) var<storage, read_write> y_edge: array<f32>;
 
 // One invocation per element.
 // Also run for conv2d, stage y: generic.
@@ -90,5 +131,5 @@ fn edge(
             }
         }
     }
-    y_edge[((n * u.o + f) * u.y_axis_2 + i) * u.y_axis_3 + j] = y_sum;
+    y_overlapped[((n * u.o + f) * u.y_axis_2 + i) * u.y_axis_3 + j] = y_sum;
 }

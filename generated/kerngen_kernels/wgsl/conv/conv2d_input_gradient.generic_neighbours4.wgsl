@@ -67,8 +67,49 @@ fn aligned(
     dx[(((n * u.c + q) * u.h_len_length + i) * u.w_len_length + j) >> 2u] = dx_sum;
 }
 
+@group(0) @binding(3) var<storage, read_write> dx_overlapped: array<f32>;
+
+// Four elements along j per invocation, stored one by one.
+@compute @workgroup_size(256)
+fn overlapped(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.b * u.c * u.h_len_length * ((u.w_len_length + 3u) >> 2u)) {
+        return;
+    }
+    let row = element / ((u.w_len_length + 3u) >> 2u);
+    let n = row / u.h_len_length / u.c;
+    let q = row / u.h_len_length % u.c;
+    let i = row % u.h_len_length;
+    let own = element % ((u.w_len_length + 3u) >> 2u) * 4u;
+    let j = min(own, u.w_len_length - 4u);
+    var dx_sum = vec4f(0.0);
+    for (var f = 0u; f < u.o; f += 1u) {
+        for (var u_ = 0u; u_ < u.r; u_ += 1u) {
+            for (var v = 0u; v < u.s; v += 1u) {
+                let dy_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v) * u.skip) / u.step, vec4i(0), vec4i(i32(u.t) - 1)));
+                dx_sum += select(vec4f(0.0), vec4f(dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + dy_at.x], dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + dy_at.y], dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + dy_at.z], dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + dy_at.w]), vec4<bool>(remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && (i32(i) + u.edge - i32(u_) * u.skip) / u.step >= 0 && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p)) & (remainder4(vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v) * u.skip, vec4i(u.step)) == vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v) * u.skip) / u.step >= vec4i(0)) & ((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.edge - i32(v) * u.skip) / u.step < vec4i(i32(u.t)))) * k[((f * u.c + q) * u.r + u_) * u.s + v];
+            }
+        }
+    }
+    let dx_value = dx_sum;
+    let dx_at = ((n * u.c + q) * u.h_len_length + i) * u.w_len_length + j;
+    if (j >= own) {
+        dx_overlapped[dx_at] = dx_value.x;
+    }
+    if (j + 1u >= own) {
+        dx_overlapped[dx_at + 1u] = dx_value.y;
+    }
+    if (j + 2u >= own) {
+        dx_overlapped[dx_at + 2u] = dx_value.z;
+    }
+    dx_overlapped[dx_at + 3u] = dx_value.w;
+}
+
 override WORKGROUP: u32;
-@group(0) @binding(3) var<storage, read_write> dx_edge: array<f32>;
 
 // One invocation per element.
 // Also run for conv2d_input_gradient, stage dx: generic.
@@ -94,5 +135,5 @@ fn edge(
             }
         }
     }
-    dx_edge[((n * u.c + q) * u.h_len_length + i) * u.w_len_length + j] = dx_sum;
+    dx_overlapped[((n * u.c + q) * u.h_len_length + i) * u.w_len_length + j] = dx_sum;
 }

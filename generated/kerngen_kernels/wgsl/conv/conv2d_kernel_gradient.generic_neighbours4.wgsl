@@ -55,8 +55,49 @@ fn aligned(
     dk[(((f * u.c + q) * u.r_len_length + u_) * u.s_len_length + v) >> 2u] = dk_sum;
 }
 
+@group(0) @binding(3) var<storage, read_write> dk_overlapped: array<f32>;
+
+// Four elements along v per invocation, stored one by one.
+@compute @workgroup_size(256)
+fn overlapped(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.o * u.c * u.r_len_length * ((u.s_len_length + 3u) >> 2u)) {
+        return;
+    }
+    let row = element / ((u.s_len_length + 3u) >> 2u);
+    let f = row / u.r_len_length / u.c;
+    let q = row / u.r_len_length % u.c;
+    let u_ = row % u.r_len_length;
+    let own = element % ((u.s_len_length + 3u) >> 2u) * 4u;
+    let v = min(own, u.s_len_length - 4u);
+    var dk_sum = vec4f(0.0);
+    for (var n = 0u; n < u.b; n += 1u) {
+        for (var i = 0u; i < u.p; i += 1u) {
+            for (var j = 0u; j < u.t; j += 1u) {
+                let x_at = vec4u(clamp(i32(j) * u.step + (vec4i(i32(v)) + vec4i(0, 1, 2, 3)) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+                dk_sum += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]), vec4<bool>(i32(i) * u.step + i32(u_) * u.skip - u.edge >= 0 && i32(i) * u.step + i32(u_) * u.skip - u.edge < i32(u.h)) & ((i32(j) * u.step + (vec4i(i32(v)) + vec4i(0, 1, 2, 3)) * u.skip - u.edge >= vec4i(0)) & (i32(j) * u.step + (vec4i(i32(v)) + vec4i(0, 1, 2, 3)) * u.skip - u.edge < vec4i(i32(u.w)))));
+            }
+        }
+    }
+    let dk_value = dk_sum;
+    let dk_at = ((f * u.c + q) * u.r_len_length + u_) * u.s_len_length + v;
+    if (v >= own) {
+        dk_overlapped[dk_at] = dk_value.x;
+    }
+    if (v + 1u >= own) {
+        dk_overlapped[dk_at + 1u] = dk_value.y;
+    }
+    if (v + 2u >= own) {
+        dk_overlapped[dk_at + 2u] = dk_value.z;
+    }
+    dk_overlapped[dk_at + 3u] = dk_value.w;
+}
+
 override WORKGROUP: u32;
-@group(0) @binding(3) var<storage, read_write> dk_edge: array<f32>;
 
 // One invocation per element.
 // Also run for conv2d_kernel_gradient, stage dk: generic.
@@ -82,5 +123,5 @@ fn edge(
             }
         }
     }
-    dk_edge[((f * u.c + q) * u.r_len_length + u_) * u.s_len_length + v] = dk_sum;
+    dk_overlapped[((f * u.c + q) * u.r_len_length + u_) * u.s_len_length + v] = dk_sum;
 }

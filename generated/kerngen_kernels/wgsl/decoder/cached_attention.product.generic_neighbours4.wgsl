@@ -41,9 +41,22 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(3) var<storage, read_write> product_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn product_at(number: u32) -> f32 {
+    let g = number / u.t / u.s;
+    let i = number / u.t % u.s;
+    let j = number % u.t;
+    var product_sum = 0.0;
+    for (var p = 0u; p < u.d; p += 1u) {
+        product_sum += q[(i * u.h + g) * u.d + p] * k[(j * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p];
+    }
+    return product_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for cached_attention, stage product: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
@@ -51,16 +64,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.h * u.s * u.t) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.h * u.s * u.t / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let product_0 = product_at(first);
+        let product_1 = product_at(first + WORKGROUP);
+        let product_2 = product_at(first + WORKGROUP * 2u);
+        let product_3 = product_at(first + WORKGROUP * 3u);
+        product_edge[first] = product_0;
+        product_edge[first + WORKGROUP] = product_1;
+        product_edge[first + WORKGROUP * 2u] = product_2;
+        product_edge[first + WORKGROUP * 3u] = product_3;
         return;
     }
-    let g = element / u.t / u.s;
-    let i = element / u.t % u.s;
-    let j = element % u.t;
-    var product_sum = 0.0;
-    for (var p = 0u; p < u.d; p += 1u) {
-        product_sum += q[(i * u.h + g) * u.d + p] * k[(j * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + p];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.h * u.s * u.t) {
+        product_edge[element] = product_at(element);
     }
-    product_edge[(g * u.s + i) * u.t + j] = product_sum;
 }

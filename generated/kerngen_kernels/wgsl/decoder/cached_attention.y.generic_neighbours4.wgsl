@@ -42,10 +42,24 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(1) var<storage, read> v_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let i = number / u.e / u.h;
+    let g = number / u.e % u.h;
+    let c = number % u.e;
+    let j_end = u32(clamp(at[0u] + i32(i), -1, i32(u.t) - 1) + 1);
+    var y_sum = 0.0;
+    for (var j = 0u; j < j_end; j += 1u) {
+        y_sum += select(0.0, weight[(g * u.s + i) * u.t + j] * v_edge[(j * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j) <= at[0u] + i32(i));
+    }
+    return y_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for cached_attention, stage y: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
@@ -53,17 +67,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.s * u.h * u.e) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.s * u.h * u.e / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + WORKGROUP);
+        let y_2 = y_at(first + WORKGROUP * 2u);
+        let y_3 = y_at(first + WORKGROUP * 3u);
+        y_edge[first] = y_0;
+        y_edge[first + WORKGROUP] = y_1;
+        y_edge[first + WORKGROUP * 2u] = y_2;
+        y_edge[first + WORKGROUP * 3u] = y_3;
         return;
     }
-    let i = element / u.e / u.h;
-    let g = element / u.e % u.h;
-    let c = element % u.e;
-    let j_end = u32(clamp(at[0u] + i32(i), -1, i32(u.t) - 1) + 1);
-    var y_sum = 0.0;
-    for (var j = 0u; j < j_end; j += 1u) {
-        y_sum += select(0.0, weight[(g * u.s + i) * u.t + j] * v_edge[(j * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + c], i32(j) <= at[0u] + i32(i));
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.s * u.h * u.e) {
+        y_edge[element] = y_at(element);
     }
-    y_edge[(i * u.h + g) * u.e + c] = y_sum;
 }

@@ -35,18 +35,36 @@ fn main(
 @group(0) @binding(1) var<storage, read_write> x_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> table_edge: array<f16>;
 
-// One invocation per element.
+// The value of an element.
+fn x_at(number: u32) -> f32 {
+    let i = number / u.d;
+    let j = number % u.d;
+    return select(x_edge[i * u.d + j], f32(table_edge[min(ids[i] - u.first, u.v - 1u) * u.d + j]), ids[i] >= u.first && ids[i] - u.first < u32(i32(u.v)));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n * u.d) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.n * u.d) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let x_0 = x_at(first);
+        let x_1 = x_at(first + 256u);
+        let x_2 = x_at(first + 512u);
+        let x_3 = x_at(first + 768u);
+        x_edge[first] = x_0;
+        x_edge[first + 256u] = x_1;
+        x_edge[first + 512u] = x_2;
+        x_edge[first + 768u] = x_3;
         return;
     }
-    let i = element / u.d;
-    let j = element % u.d;
-    x_edge[i * u.d + j] = select(x_edge[i * u.d + j], f32(table_edge[min(ids[i] - u.first, u.v - 1u) * u.d + j]), ids[i] >= u.first && ids[i] - u.first < u32(i32(u.v)));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n * u.d) {
+        x_edge[element] = x_at(element);
+    }
 }

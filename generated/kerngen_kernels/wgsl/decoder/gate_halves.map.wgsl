@@ -40,18 +40,36 @@ fn swish(x: f32) -> f32 {
     return x / (1.0 + exp(-x));
 }
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let i = number / u.d;
+    let j = number % u.d;
+    return swish(x_edge[i * 2u * u.d + j]) * x_edge[(i * 2u + 1u) * u.d + j];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.s * u.d) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.s * u.d) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let i = element / u.d;
-    let j = element % u.d;
-    y_edge[i * u.d + j] = swish(x_edge[i * 2u * u.d + j]) * x_edge[(i * 2u + 1u) * u.d + j];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.s * u.d) {
+        y_edge[element] = y_at(element);
+    }
 }

@@ -27,16 +27,34 @@ fn main(
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    return abs(x_edge[number]);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    y_edge[element] = abs(x_edge[element]);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        y_edge[element] = y_at(element);
+    }
 }

@@ -29,16 +29,34 @@ fn main(
 @group(0) @binding(2) var<storage, read> b_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> c_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn c_at(number: u32) -> f32 {
+    return a_edge[number] * b_edge[number];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let c_0 = c_at(first);
+        let c_1 = c_at(first + 256u);
+        let c_2 = c_at(first + 512u);
+        let c_3 = c_at(first + 768u);
+        c_edge[first] = c_0;
+        c_edge[first + 256u] = c_1;
+        c_edge[first + 512u] = c_2;
+        c_edge[first + 768u] = c_3;
         return;
     }
-    c_edge[element] = a_edge[element] * b_edge[element];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        c_edge[element] = c_at(element);
+    }
 }

@@ -41,19 +41,37 @@ fn main(
 @group(0) @binding(4) var<storage, read> kinds_edge: array<f32>;
 @group(0) @binding(5) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let n = number / u.d / u.s;
+    let i = number / u.d % u.s;
+    let j = number % u.d;
+    return words_edge[min(ids[n * u.s + i], u.v - 1u) * u.d + j] + places_edge[i * u.d + j] + kinds_edge[j];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.s * u.d) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.s * u.d) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let n = element / u.d / u.s;
-    let i = element / u.d % u.s;
-    let j = element % u.d;
-    y_edge[(n * u.s + i) * u.d + j] = words_edge[min(ids[n * u.s + i], u.v - 1u) * u.d + j] + places_edge[i * u.d + j] + kinds_edge[j];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.s * u.d) {
+        y_edge[element] = y_at(element);
+    }
 }

@@ -35,10 +35,23 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> mean_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn mean_at(number: u32) -> f32 {
+    let n = number / u.d;
+    let j = number % u.d;
+    let i_end = min(count[n], u.s);
+    var mean_sum = 0.0;
+    for (var i = 0u; i < i_end; i += 1u) {
+        mean_sum += select(0.0, x_edge[(n * u.s + i) * u.d + j], u32(i32(i)) < count[n]);
+    }
+    return mean_sum / f32(count[n]);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for mean_unit, stage mean: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
@@ -46,16 +59,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.b * u.d) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.b * u.d / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let mean_0 = mean_at(first);
+        let mean_1 = mean_at(first + WORKGROUP);
+        let mean_2 = mean_at(first + WORKGROUP * 2u);
+        let mean_3 = mean_at(first + WORKGROUP * 3u);
+        mean_edge[first] = mean_0;
+        mean_edge[first + WORKGROUP] = mean_1;
+        mean_edge[first + WORKGROUP * 2u] = mean_2;
+        mean_edge[first + WORKGROUP * 3u] = mean_3;
         return;
     }
-    let n = element / u.d;
-    let j = element % u.d;
-    let i_end = min(count[n], u.s);
-    var mean_sum = 0.0;
-    for (var i = 0u; i < i_end; i += 1u) {
-        mean_sum += select(0.0, x_edge[(n * u.s + i) * u.d + j], u32(i32(i)) < count[n]);
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.b * u.d) {
+        mean_edge[element] = mean_at(element);
     }
-    mean_edge[n * u.d + j] = mean_sum / f32(count[n]);
 }

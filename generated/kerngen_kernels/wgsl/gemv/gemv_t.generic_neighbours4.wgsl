@@ -33,10 +33,20 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(1) var<storage, read> w_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    var y_sum = 0.0;
+    for (var p = 0u; p < u.n; p += 1u) {
+        y_sum += w_edge[p * u.k + number] * x[p];
+    }
+    return u.alpha * y_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for gemv_t, stage y: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
@@ -44,13 +54,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.k) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.k / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + WORKGROUP);
+        let y_2 = y_at(first + WORKGROUP * 2u);
+        let y_3 = y_at(first + WORKGROUP * 3u);
+        y_edge[first] = y_0;
+        y_edge[first + WORKGROUP] = y_1;
+        y_edge[first + WORKGROUP * 2u] = y_2;
+        y_edge[first + WORKGROUP * 3u] = y_3;
         return;
     }
-    var y_sum = 0.0;
-    for (var p = 0u; p < u.n; p += 1u) {
-        y_sum += w_edge[p * u.k + element] * x[p];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.k) {
+        y_edge[element] = y_at(element);
     }
-    y_edge[element] = u.alpha * y_sum;
 }

@@ -47,17 +47,35 @@ fn remainder(x: i32, y: i32) -> i32 {
     return select(x - x / y * y, i32(0), y == i32(0));
 }
 
-// One invocation per element.
+// The value of an element.
+fn down_at(number: u32) -> f32 {
+    let row = clamp(2 * i32(number) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1));
+    return f32(remainder(row, 2 * u.f));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.h_times_factor) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.h_times_factor >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let down_0 = down_at(first);
+        let down_1 = down_at(first + 256u);
+        let down_2 = down_at(first + 512u);
+        let down_3 = down_at(first + 768u);
+        down_edge[first] = down_0;
+        down_edge[first + 256u] = down_1;
+        down_edge[first + 512u] = down_2;
+        down_edge[first + 768u] = down_3;
         return;
     }
-    let row = clamp(2 * i32(element) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1));
-    down_edge[element] = f32(remainder(row, 2 * u.f));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.h_times_factor) {
+        down_edge[element] = down_at(element);
+    }
 }

@@ -47,17 +47,35 @@ fn remainder(x: i32, y: i32) -> i32 {
     return select(x - x / y * y, i32(0), y == i32(0));
 }
 
-// One invocation per element.
+// The value of an element.
+fn right_at(number: u32) -> f32 {
+    let column = clamp(2 * i32(number) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1));
+    return f32(remainder(column, 2 * u.f));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.w_times_factor) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.w_times_factor >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let right_0 = right_at(first);
+        let right_1 = right_at(first + 256u);
+        let right_2 = right_at(first + 512u);
+        let right_3 = right_at(first + 768u);
+        right_edge[first] = right_0;
+        right_edge[first + 256u] = right_1;
+        right_edge[first + 512u] = right_2;
+        right_edge[first + 768u] = right_3;
         return;
     }
-    let column = clamp(2 * i32(element) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1));
-    right_edge[element] = f32(remainder(column, 2 * u.f));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.w_times_factor) {
+        right_edge[element] = right_at(element);
+    }
 }

@@ -49,22 +49,40 @@ fn main(
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> right_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let n = number / u.w_times_factor / u.h_times_factor / u.c;
+    let q = number / u.w_times_factor / u.h_times_factor % u.c;
+    let i = number / u.w_times_factor % u.h_times_factor;
+    let j = number % u.w_times_factor;
+    let upper = (f32(2 * u.f) - right_edge[j]) * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f), 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f), 0, i32(u.w) - 1))] + right_edge[j] * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f), 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f) + 1, 0, i32(u.w) - 1))];
+    let lower = (f32(2 * u.f) - right_edge[j]) * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f), 0, i32(u.w) - 1))] + right_edge[j] * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f) + 1, 0, i32(u.w) - 1))];
+    return ((f32(2 * u.f) - down[i]) * upper + down[i] * lower) / f32(4 * u.f * u.f);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.c * u.h_times_factor * u.w_times_factor) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.c * u.h_times_factor * u.w_times_factor) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let n = element / u.w_times_factor / u.h_times_factor / u.c;
-    let q = element / u.w_times_factor / u.h_times_factor % u.c;
-    let i = element / u.w_times_factor % u.h_times_factor;
-    let j = element % u.w_times_factor;
-    let upper = (f32(2 * u.f) - right_edge[j]) * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f), 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f), 0, i32(u.w) - 1))] + right_edge[j] * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f), 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f) + 1, 0, i32(u.w) - 1))];
-    let lower = (f32(2 * u.f) - right_edge[j]) * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f), 0, i32(u.w) - 1))] + right_edge[j] * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f) + 1, 0, i32(u.w) - 1))];
-    y_edge[((n * u.c + q) * u.h_times_factor + i) * u.w_times_factor + j] = ((f32(2 * u.f) - down[i]) * upper + down[i] * lower) / f32(4 * u.f * u.f);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.c * u.h_times_factor * u.w_times_factor) {
+        y_edge[element] = y_at(element);
+    }
 }

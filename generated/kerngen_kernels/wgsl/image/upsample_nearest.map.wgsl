@@ -39,20 +39,38 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let n = number / u.w_times_factor / u.h_times_factor / u.c;
+    let q = number / u.w_times_factor / u.h_times_factor % u.c;
+    let i = number / u.w_times_factor % u.h_times_factor;
+    let j = number % u.w_times_factor;
+    return x[((n * u.c + q) * u.h + u32(clamp(i32(i) / u.f, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) / u.f, 0, i32(u.w) - 1))];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.c * u.h_times_factor * u.w_times_factor) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.c * u.h_times_factor * u.w_times_factor) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let n = element / u.w_times_factor / u.h_times_factor / u.c;
-    let q = element / u.w_times_factor / u.h_times_factor % u.c;
-    let i = element / u.w_times_factor % u.h_times_factor;
-    let j = element % u.w_times_factor;
-    y_edge[((n * u.c + q) * u.h_times_factor + i) * u.w_times_factor + j] = x[((n * u.c + q) * u.h + u32(clamp(i32(i) / u.f, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) / u.f, 0, i32(u.w) - 1))];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.c * u.h_times_factor * u.w_times_factor) {
+        y_edge[element] = y_at(element);
+    }
 }

@@ -36,19 +36,37 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let q = number / u.h_times_d / u.s;
+    let i = number / u.h_times_d % u.s;
+    let p = number % u.h_times_d;
+    return x[((q * u.h + u32(clamp(i32(p) / i32(u.d), 0, i32(u.h) - 1))) * u.s + i) * u.d + u32(i32(p) % i32(u.d))];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.s * u.h_times_d) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.s * u.h_times_d) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let q = element / u.h_times_d / u.s;
-    let i = element / u.h_times_d % u.s;
-    let p = element % u.h_times_d;
-    y_edge[(q * u.s + i) * u.h_times_d + p] = x[((q * u.h + u32(clamp(i32(p) / i32(u.d), 0, i32(u.h) - 1))) * u.s + i) * u.d + u32(i32(p) % i32(u.d))];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.s * u.h_times_d) {
+        y_edge[element] = y_at(element);
+    }
 }

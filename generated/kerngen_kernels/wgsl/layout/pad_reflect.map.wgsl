@@ -36,18 +36,36 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let i = number / u.n_plus_left_plus_right;
+    let j = number % u.n_plus_left_plus_right;
+    return x[u32(clamp(i32(u.m) - 1 - abs(i32(u.m) - 1 - abs(i32(i) - i32(u.top))), 0, i32(u.m) - 1)) * u.n + u32(clamp(i32(u.n) - 1 - abs(i32(u.n) - 1 - abs(i32(j) - i32(u.left))), 0, i32(u.n) - 1))];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.m_plus_top_plus_bottom * u.n_plus_left_plus_right) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.m_plus_top_plus_bottom * u.n_plus_left_plus_right) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let i = element / u.n_plus_left_plus_right;
-    let j = element % u.n_plus_left_plus_right;
-    y_edge[i * u.n_plus_left_plus_right + j] = x[u32(clamp(i32(u.m) - 1 - abs(i32(u.m) - 1 - abs(i32(i) - i32(u.top))), 0, i32(u.m) - 1)) * u.n + u32(clamp(i32(u.n) - 1 - abs(i32(u.n) - 1 - abs(i32(j) - i32(u.left))), 0, i32(u.n) - 1))];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.m_plus_top_plus_bottom * u.n_plus_left_plus_right) {
+        y_edge[element] = y_at(element);
+    }
 }

@@ -36,20 +36,38 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let q = number / u.e_div_heads / u.s / u.heads_length;
+    let g = number / u.e_div_heads / u.s % u.heads_length;
+    let i = number / u.e_div_heads % u.s;
+    let p = number % u.e_div_heads;
+    return x[(q * u.s + i) * u.e + (g * u32(i32(u.e) / i32(u.heads)) + p)];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.heads_length * u.s * u.e_div_heads) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.heads_length * u.s * u.e_div_heads) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let q = element / u.e_div_heads / u.s / u.heads_length;
-    let g = element / u.e_div_heads / u.s % u.heads_length;
-    let i = element / u.e_div_heads % u.s;
-    let p = element % u.e_div_heads;
-    y_edge[((q * u.heads_length + g) * u.s + i) * u.e_div_heads + p] = x[(q * u.s + i) * u.e + (g * u32(i32(u.e) / i32(u.heads)) + p)];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.heads_length * u.s * u.e_div_heads) {
+        y_edge[element] = y_at(element);
+    }
 }

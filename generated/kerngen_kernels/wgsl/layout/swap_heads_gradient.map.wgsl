@@ -35,20 +35,38 @@ fn main(
 @group(0) @binding(1) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dx_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dx_at(number: u32) -> f32 {
+    let q = number / u.d / u.s / u.h;
+    let i = number / u.d / u.s % u.h;
+    let j = number / u.d % u.s;
+    let p = number % u.d;
+    return dy_edge[((q * u.s + j) * u.h + i) * u.d + p];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.b * u.h * u.s * u.d) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.b * u.h * u.s * u.d) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let dx_0 = dx_at(first);
+        let dx_1 = dx_at(first + 256u);
+        let dx_2 = dx_at(first + 512u);
+        let dx_3 = dx_at(first + 768u);
+        dx_edge[first] = dx_0;
+        dx_edge[first + 256u] = dx_1;
+        dx_edge[first + 512u] = dx_2;
+        dx_edge[first + 768u] = dx_3;
         return;
     }
-    let q = element / u.d / u.s / u.h;
-    let i = element / u.d / u.s % u.h;
-    let j = element / u.d % u.s;
-    let p = element % u.d;
-    dx_edge[((q * u.h + i) * u.s + j) * u.d + p] = dy_edge[((q * u.s + j) * u.h + i) * u.d + p];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.b * u.h * u.s * u.d) {
+        dx_edge[element] = dx_at(element);
+    }
 }

@@ -53,18 +53,36 @@ fn tiled(
     }
 }
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let j = number / u.m;
+    let i = number % u.m;
+    return x[i * u.n + j];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n * u.m) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.n * u.m) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_tiled[first] = y_0;
+        y_tiled[first + 256u] = y_1;
+        y_tiled[first + 512u] = y_2;
+        y_tiled[first + 768u] = y_3;
         return;
     }
-    let j = element / u.m;
-    let i = element % u.m;
-    y_tiled[j * u.m + i] = x[i * u.n + j];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n * u.m) {
+        y_tiled[element] = y_at(element);
+    }
 }

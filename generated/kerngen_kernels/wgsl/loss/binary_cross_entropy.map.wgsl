@@ -29,16 +29,34 @@ fn main(
 @group(0) @binding(2) var<storage, read> target__edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> loss_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn loss_at(number: u32) -> f32 {
+    return max(x_edge[number], 0.0) - x_edge[number] * target__edge[number] + log(1.0 + exp(-abs(x_edge[number])));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let loss_0 = loss_at(first);
+        let loss_1 = loss_at(first + 256u);
+        let loss_2 = loss_at(first + 512u);
+        let loss_3 = loss_at(first + 768u);
+        loss_edge[first] = loss_0;
+        loss_edge[first + 256u] = loss_1;
+        loss_edge[first + 512u] = loss_2;
+        loss_edge[first + 768u] = loss_3;
         return;
     }
-    loss_edge[element] = max(x_edge[element], 0.0) - x_edge[element] * target__edge[element] + log(1.0 + exp(-abs(x_edge[element])));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        loss_edge[element] = loss_at(element);
+    }
 }

@@ -33,17 +33,35 @@ fn main(
 @group(0) @binding(3) var<storage, read> dloss_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dx_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dx_at(number: u32) -> f32 {
+    let exp_x = exp(-abs(x_edge[number]));
+    return dloss_edge[number] * (select(select(0.0, 0.5, x_edge[number] == 0.0), 1.0, x_edge[number] > 0.0) - target__edge[number] - exp_x * sign(x_edge[number]) / (1.0 + exp_x));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let dx_0 = dx_at(first);
+        let dx_1 = dx_at(first + 256u);
+        let dx_2 = dx_at(first + 512u);
+        let dx_3 = dx_at(first + 768u);
+        dx_edge[first] = dx_0;
+        dx_edge[first + 256u] = dx_1;
+        dx_edge[first + 512u] = dx_2;
+        dx_edge[first + 768u] = dx_3;
         return;
     }
-    let exp_x = exp(-abs(x_edge[element]));
-    dx_edge[element] = dloss_edge[element] * (select(select(0.0, 0.5, x_edge[element] == 0.0), 1.0, x_edge[element] > 0.0) - target__edge[element] - exp_x * sign(x_edge[element]) / (1.0 + exp_x));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        dx_edge[element] = dx_at(element);
+    }
 }

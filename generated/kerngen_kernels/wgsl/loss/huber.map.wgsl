@@ -32,17 +32,35 @@ fn main(
 @group(0) @binding(2) var<storage, read> target__edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> loss_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn loss_at(number: u32) -> f32 {
+    let d = abs(prediction_edge[number] - target__edge[number]);
+    return select(u.delta * (d - 0.5 * u.delta), 0.5 * d * d, d < u.delta);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let loss_0 = loss_at(first);
+        let loss_1 = loss_at(first + 256u);
+        let loss_2 = loss_at(first + 512u);
+        let loss_3 = loss_at(first + 768u);
+        loss_edge[first] = loss_0;
+        loss_edge[first + 256u] = loss_1;
+        loss_edge[first + 512u] = loss_2;
+        loss_edge[first + 768u] = loss_3;
         return;
     }
-    let d = abs(prediction_edge[element] - target__edge[element]);
-    loss_edge[element] = select(u.delta * (d - 0.5 * u.delta), 0.5 * d * d, d < u.delta);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        loss_edge[element] = loss_at(element);
+    }
 }

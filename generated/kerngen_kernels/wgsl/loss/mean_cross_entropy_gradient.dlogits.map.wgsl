@@ -34,18 +34,36 @@ fn main(
 @group(0) @binding(1) var<storage, read> logits_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dlogits_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dlogits_at(number: u32) -> f32 {
+    let i = number / u.n;
+    let j = number % u.n;
+    return dloss[0u] * (exp(logits_edge[i * u.n + j] - top[i]) / total[i] - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j)))) / f32(max(i32(u.m), 1));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.m * u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.m * u.n) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let dlogits_0 = dlogits_at(first);
+        let dlogits_1 = dlogits_at(first + 256u);
+        let dlogits_2 = dlogits_at(first + 512u);
+        let dlogits_3 = dlogits_at(first + 768u);
+        dlogits_edge[first] = dlogits_0;
+        dlogits_edge[first + 256u] = dlogits_1;
+        dlogits_edge[first + 512u] = dlogits_2;
+        dlogits_edge[first + 768u] = dlogits_3;
         return;
     }
-    let i = element / u.n;
-    let j = element % u.n;
-    dlogits_edge[i * u.n + j] = dloss[0u] * (exp(logits_edge[i * u.n + j] - top[i]) / total[i] - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j)))) / f32(max(i32(u.m), 1));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.m * u.n) {
+        dlogits_edge[element] = dlogits_at(element);
+    }
 }

@@ -32,17 +32,35 @@ fn main(
 @group(0) @binding(2) var<storage, read> target__edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dprediction_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dprediction_at(number: u32) -> f32 {
+    let d = prediction_edge[number] - target__edge[number];
+    return 2.0 * dloss[0u] * d / f32(max(i32(u.n), 1));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let dprediction_0 = dprediction_at(first);
+        let dprediction_1 = dprediction_at(first + 256u);
+        let dprediction_2 = dprediction_at(first + 512u);
+        let dprediction_3 = dprediction_at(first + 768u);
+        dprediction_edge[first] = dprediction_0;
+        dprediction_edge[first + 256u] = dprediction_1;
+        dprediction_edge[first + 512u] = dprediction_2;
+        dprediction_edge[first + 768u] = dprediction_3;
         return;
     }
-    let d = prediction_edge[element] - target__edge[element];
-    dprediction_edge[element] = 2.0 * dloss[0u] * d / f32(max(i32(u.n), 1));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        dprediction_edge[element] = dprediction_at(element);
+    }
 }

@@ -35,25 +35,44 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(2) var<storage, read> b_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> c_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn c_at(number: u32) -> f32 {
+    let i = number / u.n;
+    let j = number % u.n;
+    var c_sum = 0.0;
+    for (var p = 0u; p < u.k; p += 1u) {
+        c_sum += a[p * u.m + i] * b_edge[p * u.n + j];
+    }
+    return u.alpha * c_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.m * u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.m * u.n / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let c_0 = c_at(first);
+        let c_1 = c_at(first + WORKGROUP);
+        let c_2 = c_at(first + WORKGROUP * 2u);
+        let c_3 = c_at(first + WORKGROUP * 3u);
+        c_edge[first] = c_0;
+        c_edge[first + WORKGROUP] = c_1;
+        c_edge[first + WORKGROUP * 2u] = c_2;
+        c_edge[first + WORKGROUP * 3u] = c_3;
         return;
     }
-    let i = element / u.n;
-    let j = element % u.n;
-    var c_sum = 0.0;
-    for (var p = 0u; p < u.k; p += 1u) {
-        c_sum += a[p * u.m + i] * b_edge[p * u.n + j];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.m * u.n) {
+        c_edge[element] = c_at(element);
     }
-    c_edge[i * u.n + j] = u.alpha * c_sum;
 }

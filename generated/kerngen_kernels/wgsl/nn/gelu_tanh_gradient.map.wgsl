@@ -35,18 +35,36 @@ fn main(
 @group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dx_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dx_at(number: u32) -> f32 {
+    let u_ = SQRT_2_OVER_PI * (x_edge[number] + 0.044715 * x_edge[number] * x_edge[number] * x_edge[number]);
+    let tanh_x = tanh(clamp(u_, f32(-15.0), f32(15.0)));
+    return dy_edge[number] * (0.5 * (1.0 + tanh_x) + 0.5 * x_edge[number] * (1.0 - tanh_x * tanh_x) * SQRT_2_OVER_PI + 0.0670725 * (1.0 - tanh_x * tanh_x) * SQRT_2_OVER_PI * x_edge[number] * x_edge[number] * x_edge[number]);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let dx_0 = dx_at(first);
+        let dx_1 = dx_at(first + 256u);
+        let dx_2 = dx_at(first + 512u);
+        let dx_3 = dx_at(first + 768u);
+        dx_edge[first] = dx_0;
+        dx_edge[first + 256u] = dx_1;
+        dx_edge[first + 512u] = dx_2;
+        dx_edge[first + 768u] = dx_3;
         return;
     }
-    let u_ = SQRT_2_OVER_PI * (x_edge[element] + 0.044715 * x_edge[element] * x_edge[element] * x_edge[element]);
-    let tanh_x = tanh(clamp(u_, f32(-15.0), f32(15.0)));
-    dx_edge[element] = dy_edge[element] * (0.5 * (1.0 + tanh_x) + 0.5 * x_edge[element] * (1.0 - tanh_x * tanh_x) * SQRT_2_OVER_PI + 0.0670725 * (1.0 - tanh_x * tanh_x) * SQRT_2_OVER_PI * x_edge[element] * x_edge[element] * x_edge[element]);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        dx_edge[element] = dx_at(element);
+    }
 }

@@ -43,17 +43,35 @@ fn sigmoid(x: f32) -> f32 {
     return select(e / (1.0 + e), 1.0 / (1.0 + e), x >= 0.0);
 }
 
-// One invocation per element.
+// The value of an element.
+fn dx_at(number: u32) -> f32 {
+    let sigmoid_x = sigmoid(x_edge[number]);
+    return dy_edge[number] * sigmoid_x * (1.0 + x_edge[number] * (1.0 - sigmoid_x));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let dx_0 = dx_at(first);
+        let dx_1 = dx_at(first + 256u);
+        let dx_2 = dx_at(first + 512u);
+        let dx_3 = dx_at(first + 768u);
+        dx_edge[first] = dx_0;
+        dx_edge[first + 256u] = dx_1;
+        dx_edge[first + 512u] = dx_2;
+        dx_edge[first + 768u] = dx_3;
         return;
     }
-    let sigmoid_x = sigmoid(x_edge[element]);
-    dx_edge[element] = dy_edge[element] * sigmoid_x * (1.0 + x_edge[element] * (1.0 - sigmoid_x));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        dx_edge[element] = dx_at(element);
+    }
 }

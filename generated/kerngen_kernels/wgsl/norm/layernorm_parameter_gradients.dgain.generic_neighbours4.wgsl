@@ -35,11 +35,21 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dgain_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dgain_at(number: u32) -> f32 {
+    var dgain_sum = 0.0;
+    for (var i = 0u; i < u.m; i += 1u) {
+        dgain_sum += dy_edge[i * u.n + number] * (x_edge[i * u.n + number] - mean[i]) * scale[i];
+    }
+    return dgain_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 // Also run for layernorm_parameter_gradients, stage dgain: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
@@ -47,13 +57,22 @@ fn edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let dgain_0 = dgain_at(first);
+        let dgain_1 = dgain_at(first + WORKGROUP);
+        let dgain_2 = dgain_at(first + WORKGROUP * 2u);
+        let dgain_3 = dgain_at(first + WORKGROUP * 3u);
+        dgain_edge[first] = dgain_0;
+        dgain_edge[first + WORKGROUP] = dgain_1;
+        dgain_edge[first + WORKGROUP * 2u] = dgain_2;
+        dgain_edge[first + WORKGROUP * 3u] = dgain_3;
         return;
     }
-    var dgain_sum = 0.0;
-    for (var i = 0u; i < u.m; i += 1u) {
-        dgain_sum += dy_edge[i * u.n + element] * (x_edge[i * u.n + element] - mean[i]) * scale[i];
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.n) {
+        dgain_edge[element] = dgain_at(element);
     }
-    dgain_edge[element] = dgain_sum;
 }

@@ -29,16 +29,34 @@ fn main(
 @group(0) @binding(1) var<storage, read_write> param_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> grad_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn param_at(number: u32) -> f32 {
+    return param_edge[number] - u.lr * (grad_edge[number] + u.weight_decay * param_edge[number]);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let param_0 = param_at(first);
+        let param_1 = param_at(first + 256u);
+        let param_2 = param_at(first + 512u);
+        let param_3 = param_at(first + 768u);
+        param_edge[first] = param_0;
+        param_edge[first + 256u] = param_1;
+        param_edge[first + 512u] = param_2;
+        param_edge[first + 768u] = param_3;
         return;
     }
-    param_edge[element] = param_edge[element] - u.lr * (grad_edge[element] + u.weight_decay * param_edge[element]);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        param_edge[element] = param_at(element);
+    }
 }

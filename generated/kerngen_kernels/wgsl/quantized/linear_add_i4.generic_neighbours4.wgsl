@@ -45,24 +45,43 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(1) var<storage, read_write> x_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn x_at(number: u32) -> f32 {
+    let i = number / u.f;
+    let j = number % u.f;
+    var x_sum = 0.0;
+    for (var p = 0u; p < u.d; p += 1u) {
+        x_sum += h[i * u.d + p] * (f32(scale[j * u.d_plus_31_div_32 + (p >> 5u)]) * f32(w_one(j * u.d + p)));
+    }
+    return x_edge[i * u.f + j] + x_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.s * u.f) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.s * u.f / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let x_0 = x_at(first);
+        let x_1 = x_at(first + WORKGROUP);
+        let x_2 = x_at(first + WORKGROUP * 2u);
+        let x_3 = x_at(first + WORKGROUP * 3u);
+        x_edge[first] = x_0;
+        x_edge[first + WORKGROUP] = x_1;
+        x_edge[first + WORKGROUP * 2u] = x_2;
+        x_edge[first + WORKGROUP * 3u] = x_3;
         return;
     }
-    let i = element / u.f;
-    let j = element % u.f;
-    var x_sum = 0.0;
-    for (var p = 0u; p < u.d; p += 1u) {
-        x_sum += h[i * u.d + p] * (f32(scale[j * u.d_plus_31_div_32 + (p >> 5u)]) * f32(w_one(j * u.d + p)));
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.s * u.f) {
+        x_edge[element] = x_at(element);
     }
-    x_edge[i * u.f + j] = x_edge[i * u.f + j] + x_sum;
 }

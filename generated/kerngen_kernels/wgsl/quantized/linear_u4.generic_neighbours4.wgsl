@@ -52,24 +52,43 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(5) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let i = number / u.f;
+    let j = number % u.f;
+    var y_sum = 0.0;
+    for (var p = 0u; p < u.d; p += 1u) {
+        y_sum += x[i * u.d + p] * (f32(scale[j * u.d_plus_31_div_32 + (p >> 5u)]) * (f32(w_one(j * u.d + p)) - f32(zero_one(j * u.d_plus_31_div_32 + (p >> 5u)))));
+    }
+    return y_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.s * u.f) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.s * u.f / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + WORKGROUP);
+        let y_2 = y_at(first + WORKGROUP * 2u);
+        let y_3 = y_at(first + WORKGROUP * 3u);
+        y_edge[first] = y_0;
+        y_edge[first + WORKGROUP] = y_1;
+        y_edge[first + WORKGROUP * 2u] = y_2;
+        y_edge[first + WORKGROUP * 3u] = y_3;
         return;
     }
-    let i = element / u.f;
-    let j = element % u.f;
-    var y_sum = 0.0;
-    for (var p = 0u; p < u.d; p += 1u) {
-        y_sum += x[i * u.d + p] * (f32(scale[j * u.d_plus_31_div_32 + (p >> 5u)]) * (f32(w_one(j * u.d + p)) - f32(zero_one(j * u.d_plus_31_div_32 + (p >> 5u)))));
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.s * u.f) {
+        y_edge[element] = y_at(element);
     }
-    y_edge[i * u.f + j] = y_sum;
 }

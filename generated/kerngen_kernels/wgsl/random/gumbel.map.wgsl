@@ -104,20 +104,38 @@ fn philox(x: u32, y: u32, key: u32, word: u32) -> u32 {
     return select(x9 * MULTIPLIER, high(x9) ^ (key + 2415085441u) ^ y9, word == 0u);
 }
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let i = number / u.n;
+    let j = number % u.n;
+    let bits_ = philox(u32(i32(j)), u.place, u.seed + u32(i32(i)), 0u) >> 9u;
+    let u_ = f32(bits_) * 1.1920928955078125e-07 + 5.960464477539063e-08;
+    return x_edge[i * u.n + j] / u.temperature - log(-log(u_));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.m * u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.m * u.n) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let i = element / u.n;
-    let j = element % u.n;
-    let bits_ = philox(u32(i32(j)), u.place, u.seed + u32(i32(i)), 0u) >> 9u;
-    let u_ = f32(bits_) * 1.1920928955078125e-07 + 5.960464477539063e-08;
-    y_edge[i * u.n + j] = x_edge[i * u.n + j] / u.temperature - log(-log(u_));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.m * u.n) {
+        y_edge[element] = y_at(element);
+    }
 }

@@ -113,18 +113,36 @@ fn unit(bits_: u32) -> f32 {
     return f32(bits_ >> 8u) * 5.960464477539063e-08;
 }
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let u_ = unit(philox(u.offset + u32(i32(number)), u.stream, u.seed, 0u));
+    let angle = 6.283185307179586 * (unit(philox(u.offset + u32(i32(number)), u.stream, u.seed, 1u)) - 0.5);
+    return u.mean - u.deviation * sqrt(max(-2.0 * log(1.0 - u_), 0.0)) * cos(angle);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.count_length) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.count_length >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let u_ = unit(philox(u.offset + u32(i32(element)), u.stream, u.seed, 0u));
-    let angle = 6.283185307179586 * (unit(philox(u.offset + u32(i32(element)), u.stream, u.seed, 1u)) - 0.5);
-    y_edge[element] = u.mean - u.deviation * sqrt(max(-2.0 * log(1.0 - u_), 0.0)) * cos(angle);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.count_length) {
+        y_edge[element] = y_at(element);
+    }
 }

@@ -107,16 +107,34 @@ fn unit(bits_: u32) -> f32 {
     return f32(bits_ >> 8u) * 5.960464477539063e-08;
 }
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    return unit(philox(u.offset + u32(i32(number)), u.stream, u.seed, 0u));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.count_length) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.count_length >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    y_edge[element] = unit(philox(u.offset + u32(i32(element)), u.stream, u.seed, 0u));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.count_length) {
+        y_edge[element] = y_at(element);
+    }
 }

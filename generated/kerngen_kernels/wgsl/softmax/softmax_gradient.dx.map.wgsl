@@ -33,18 +33,36 @@ fn main(
 @group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dx_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn dx_at(number: u32) -> f32 {
+    let i = number / u.n;
+    let j = number % u.n;
+    return y_edge[i * u.n + j] * (dy_edge[i * u.n + j] - total_along[i]);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.m * u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.m * u.n) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let dx_0 = dx_at(first);
+        let dx_1 = dx_at(first + 256u);
+        let dx_2 = dx_at(first + 512u);
+        let dx_3 = dx_at(first + 768u);
+        dx_edge[first] = dx_0;
+        dx_edge[first + 256u] = dx_1;
+        dx_edge[first + 512u] = dx_2;
+        dx_edge[first + 768u] = dx_3;
         return;
     }
-    let i = element / u.n;
-    let j = element % u.n;
-    dx_edge[i * u.n + j] = y_edge[i * u.n + j] * (dy_edge[i * u.n + j] - total_along[i]);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.m * u.n) {
+        dx_edge[element] = dx_at(element);
+    }
 }

@@ -34,18 +34,36 @@ fn main(
 @group(0) @binding(2) var<storage, read> mean_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> d_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn d_at(number: u32) -> f32 {
+    let i = number / u.n;
+    let j = number % u.n;
+    return x_edge[i * u.n + j] - mean_edge[j];
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.m * u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.m * u.n) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let d_0 = d_at(first);
+        let d_1 = d_at(first + 256u);
+        let d_2 = d_at(first + 512u);
+        let d_3 = d_at(first + 768u);
+        d_edge[first] = d_0;
+        d_edge[first + 256u] = d_1;
+        d_edge[first + 512u] = d_2;
+        d_edge[first + 768u] = d_3;
         return;
     }
-    let i = element / u.n;
-    let j = element % u.n;
-    d_edge[i * u.n + j] = x_edge[i * u.n + j] - mean_edge[j];
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.m * u.n) {
+        d_edge[element] = d_at(element);
+    }
 }

@@ -45,16 +45,34 @@ fn to_i32(x: f32) -> i32 {
     return select(i32(x), i32(0), nan);
 }
 
-// One invocation per element.
+// The value of an element.
+fn bin_at(number: u32) -> i32 {
+    return select(-1, min(to_i32((x_edge[number] - u.low) * u.scale), u.last), x_edge[number] >= u.low && x_edge[number] <= u.high);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.n) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.n >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let bin_0 = bin_at(first);
+        let bin_1 = bin_at(first + 256u);
+        let bin_2 = bin_at(first + 512u);
+        let bin_3 = bin_at(first + 768u);
+        bin_edge[first] = bin_0;
+        bin_edge[first + 256u] = bin_1;
+        bin_edge[first + 512u] = bin_2;
+        bin_edge[first + 768u] = bin_3;
         return;
     }
-    bin_edge[element] = select(-1, min(to_i32((x_edge[element] - u.low) * u.scale), u.last), x_edge[element] >= u.low && x_edge[element] <= u.high);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.n) {
+        bin_edge[element] = bin_at(element);
+    }
 }

@@ -36,24 +36,43 @@ fn aligned(
 }
 
 override WORKGROUP: u32;
+override FOURS: u32;
 @group(0) @binding(3) var<storage, read_write> d_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn d_at(number: u32) -> f32 {
+    let i = number / u.k;
+    let j = number % u.k;
+    var d_sum = 0.0;
+    for (var p = 0u; p < u.n; p += 1u) {
+        d_sum += (a[i * u.n + p] - b[j * u.n + p]) * (a[i * u.n + p] - b[j * u.n + p]);
+    }
+    return d_sum;
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * WORKGROUP + lane;
-    if (element >= u.m * u.k) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = u.m * u.k / (WORKGROUP * 4u) * FOURS;
+    if (group < whole) {
+        let first = group * (WORKGROUP * 4u) + lane;
+        let d_0 = d_at(first);
+        let d_1 = d_at(first + WORKGROUP);
+        let d_2 = d_at(first + WORKGROUP * 2u);
+        let d_3 = d_at(first + WORKGROUP * 3u);
+        d_edge[first] = d_0;
+        d_edge[first + WORKGROUP] = d_1;
+        d_edge[first + WORKGROUP * 2u] = d_2;
+        d_edge[first + WORKGROUP * 3u] = d_3;
         return;
     }
-    let i = element / u.k;
-    let j = element % u.k;
-    var d_sum = 0.0;
-    for (var p = 0u; p < u.n; p += 1u) {
-        d_sum += (a[i * u.n + p] - b[j * u.n + p]) * (a[i * u.n + p] - b[j * u.n + p]);
+    let element = whole * (WORKGROUP * 3u) + group * WORKGROUP + lane;
+    if (element < u.m * u.k) {
+        d_edge[element] = d_at(element);
     }
-    d_edge[i * u.k + j] = d_sum;
 }

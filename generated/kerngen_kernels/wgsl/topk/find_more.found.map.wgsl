@@ -37,18 +37,36 @@ fn main(
 
 @group(0) @binding(1) var<storage, read_write> found_edge: array<i32>;
 
-// One invocation per element.
+// The value of an element.
+fn found_at(number: u32) -> i32 {
+    let i = number / u.k;
+    let r = number % u.k;
+    return select(select(select(select(select(select(f[i], e[i], i32(r) == u.start + 4), d[i], i32(r) == u.start + 3), c[i], i32(r) == u.start + 2), b[i], i32(r) == u.start + 1), a[i], i32(r) == u.start), found_edge[i * u.k + r], i32(r) < u.start || i32(r) > u.start + 5);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.m * u.k) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.m * u.k) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let found_0 = found_at(first);
+        let found_1 = found_at(first + 256u);
+        let found_2 = found_at(first + 512u);
+        let found_3 = found_at(first + 768u);
+        found_edge[first] = found_0;
+        found_edge[first + 256u] = found_1;
+        found_edge[first + 512u] = found_2;
+        found_edge[first + 768u] = found_3;
         return;
     }
-    let i = element / u.k;
-    let r = element % u.k;
-    found_edge[i * u.k + r] = select(select(select(select(select(select(f[i], e[i], i32(r) == u.start + 4), d[i], i32(r) == u.start + 3), c[i], i32(r) == u.start + 2), b[i], i32(r) == u.start + 1), a[i], i32(r) == u.start), found_edge[i * u.k + r], i32(r) < u.start || i32(r) > u.start + 5);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.m * u.k) {
+        found_edge[element] = found_at(element);
+    }
 }

@@ -66,19 +66,37 @@ fn floor_mod(x: i32, y: i32) -> i32 {
     return select(select(rest, rest + y, differs), i32(0), y == i32(0));
 }
 
-// One invocation per element.
+// The value of an element.
+fn at_at(number: u32) -> i32 {
+    let i = number / u.k;
+    let r = number % u.k;
+    let chunk = chunks[i * u.k + u32(clamp(floor_div(found_edge[i * u.k + r], u.length), 0, i32(u.k) - 1))];
+    return chunk * u.length + floor_mod(found_edge[i * u.k + r], u.length);
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.m * u.k) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.m * u.k) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let at_0 = at_at(first);
+        let at_1 = at_at(first + 256u);
+        let at_2 = at_at(first + 512u);
+        let at_3 = at_at(first + 768u);
+        at_edge[first] = at_0;
+        at_edge[first + 256u] = at_1;
+        at_edge[first + 512u] = at_2;
+        at_edge[first + 768u] = at_3;
         return;
     }
-    let i = element / u.k;
-    let r = element % u.k;
-    let chunk = chunks[i * u.k + u32(clamp(floor_div(found_edge[i * u.k + r], u.length), 0, i32(u.k) - 1))];
-    at_edge[i * u.k + r] = chunk * u.length + floor_mod(found_edge[i * u.k + r], u.length);
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.m * u.k) {
+        at_edge[element] = at_at(element);
+    }
 }

@@ -44,19 +44,37 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// One invocation per element.
+// The value of an element.
+fn y_at(number: u32) -> f32 {
+    let i = number / u.size_length / u.k;
+    let r = number / u.size_length % u.k;
+    let j = number % u.size_length;
+    return select(-infinity(), x[i * u.n + u32(clamp(ordered[i * u.k + r] * u.length + i32(j), 0, i32(u.n) - 1))], ordered[i * u.k + r] * u.length + i32(j) < i32(u.n));
+}
+
+// Four elements per invocation, apart; the last ones one by one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.m * u.k * u.size_length) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let whole = (u.m * u.k * u.size_length) >> 10u;
+    if (group < whole) {
+        let first = group * 1024u + lane;
+        let y_0 = y_at(first);
+        let y_1 = y_at(first + 256u);
+        let y_2 = y_at(first + 512u);
+        let y_3 = y_at(first + 768u);
+        y_edge[first] = y_0;
+        y_edge[first + 256u] = y_1;
+        y_edge[first + 512u] = y_2;
+        y_edge[first + 768u] = y_3;
         return;
     }
-    let i = element / u.size_length / u.k;
-    let r = element / u.size_length % u.k;
-    let j = element % u.size_length;
-    y_edge[(i * u.k + r) * u.size_length + j] = select(-infinity(), x[i * u.n + u32(clamp(ordered[i * u.k + r] * u.length + i32(j), 0, i32(u.n) - 1))], ordered[i * u.k + r] * u.length + i32(j) < i32(u.n));
+    let element = whole * 768u + group * 256u + lane;
+    if (element < u.m * u.k * u.size_length) {
+        y_edge[element] = y_at(element);
+    }
 }

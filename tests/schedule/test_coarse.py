@@ -1,0 +1,93 @@
+"""Four elements per invocation, in rows of any length: apart, or in overlapping windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from kerngen.runtime.calls.choices import KernelFunction
+from tests.compile import built_module
+
+KERNELS = """
+kernel map(x: f32[m, n], b: f32[n]) -> y: f32[m, n] { y[i, j] = 2.0 * x[i, j] + b[j]; }
+kernel halve(mut x: f16[n]) { x[i] = x[i] / 2.0; }
+kernel pick(x: f32[m, n], at: u32[k]) -> y: f32[m, k] { y[i, p] = x[i, at[p]]; }
+kernel box(x: f32[n]) -> y: f32[n - 4] { y[i] = sum[u < 5] x[i + u]; }
+kernel far(a: f32[m, d], b: f32[d, n]) -> y: f32[m, n] { y[i, j] = sum[p] (a[i, p] - b[p, j]); }
+kernel blur(x: f32[m, n], w: f32[s]) -> y: f32[m, n - s + 1] {
+    y[i, j] = sum[u] w[u] * x[i, j + u];
+}
+schedule box { generic neighbours(4) }
+schedule far { generic neighbours(4) }
+schedule blur { generic neighbours(4) }
+"""
+
+LENGTHS = (0, 1, 3, 255, 257, 1022, 1023, 1025, 1281, 2047, 2049, 4099)
+"""Around the elements of one invocation, of a workgroup with one each, and with four."""
+
+
+@pytest.fixture(scope="module")
+def built() -> Iterator[ModuleType]:
+    """The kernels, compiled."""
+    with built_module(KERNELS) as module:
+        yield module
+
+
+def random(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return np.random.default_rng(shape).standard_normal(shape, np.float32)
+
+
+def ran(ctx: gpu.Context, kernel: KernelFunction, **sizes: int) -> str:
+    """Return the shader that a call of these sizes runs, if it runs one."""
+    (chosen,) = ctx.choices(kernel, **sizes)
+    return ", ".join(chosen.shaders)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_maps_of_any_length(ctx: gpu.Context, built: ModuleType, length: int) -> None:
+    b, x = random(length), random(3, length)
+    y = built.map(ctx.tensor(x), ctx.tensor(b)).numpy()
+    np.testing.assert_array_equal(y, 2 * x + b)
+    half = random(length).astype(np.float16)
+    tensor = ctx.tensor(half)
+    built.halve(tensor)
+    np.testing.assert_array_equal(tensor.numpy(), half / np.float16(2))
+    at = np.random.default_rng(length).integers(0, 7, length, np.uint32)
+    rows = random(2, 7)
+    picked = built.pick(ctx.tensor(rows), ctx.tensor(at)).numpy()
+    np.testing.assert_array_equal(picked, rows[:, at])
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_serial_sums_of_any_length(
+    ctx: gpu.Context, built: ModuleType, length: int
+) -> None:
+    x, a, b = random(length + 4), random(2, 3), random(3, length)
+    wanted = sum(x[u : length + u].astype(np.float64) for u in range(5))
+    found = built.box(ctx.tensor(x)).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    wanted = (a[:, :, None].astype(np.float64) - b).sum(1)
+    found = built.far(ctx.tensor(a), ctx.tensor(b)).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    if length % 4:
+        shader = "far.generic_neighbours4:edge"
+        assert ran(ctx, built.far, m=2, n=length, d=3) == shader
+
+
+@pytest.mark.parametrize("width", [1, 3, 4, 5, 6, 7, 9, 255, 1021])
+@pytest.mark.parametrize("rows", [1, 5, 300])
+def test_windows_of_any_width(
+    ctx: gpu.Context, built: ModuleType, rows: int, width: int
+) -> None:
+    """The last four of a row overlap those before them, but each is stored once."""
+    x, w = random(rows, width + 2), random(3)
+    wanted = sum(w[u] * x[:, u : width + u].astype(np.float64) for u in range(3))
+    found = built.blur(ctx.tensor(x), ctx.tensor(w)).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    variant = "edge" if width < 4 else "overlapped" if width % 4 else "aligned"
+    shader = f"blur.generic_neighbours4:{variant}"
+    assert ran(ctx, built.blur, m=rows, n=width + 2, s=3) == shader
