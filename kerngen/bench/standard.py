@@ -167,6 +167,12 @@ _IMAGES: Final = (
     (32, 64, 56, 56, 256, 1, 1, 0, 1, 1),
     (4, 64, 256, 256, 3, 3, 3, 1, 1, 1),  # to a photograph
 )
+_GRAY: Final = ((64, 1, 28, 28, 32, 3, 3, 0, 1, 1),)  # a first layer, of 9 terms
+_DEPTHWISE: Final = (
+    (32, 128, 56, 56, 3, 3, 1, 1, 1),
+    (32, 512, 14, 14, 3, 3, 1, 1, 1),
+    (32, 960, 7, 7, 3, 3, 1, 1, 1),
+)
 _SMALL_IMAGES: Final = ((2, 16, 14, 14, 16, 3, 3, 1, 1, 1),)
 _LONG: Final = tuple((2**power,) for power in (28, 20, 22, 24, 26))
 _SMALL_LONG: Final = ((2**20,), (2**22,))
@@ -238,7 +244,10 @@ STANDARD: Final = (
         shapes("n k", (1024, 1024)),
     ),
     Standard(
-        "elementwise.add", _each(1), shapes("n", *_LONG), shapes("n", *_SMALL_LONG)
+        "elementwise.add",
+        _each(1),
+        shapes("n", *_LONG, (2**24 + 3,)),
+        shapes("n", *_SMALL_LONG, (2**22 + 3,)),
     ),
     Standard(
         "optim.adamw", _each(15), shapes("n", _LONG[0]), shapes("n", _SMALL_LONG[0])
@@ -309,13 +318,13 @@ STANDARD: Final = (
     Standard(
         "conv.conv2d",
         _convolution,
-        shapes(f"b c h w {_KERNELS}", *_IMAGES),
+        shapes(f"b c h w {_KERNELS}", *_IMAGES, *_GRAY),
         shapes(f"b c h w {_KERNELS}", *_SMALL_IMAGES),
     ),
     Standard(
         "conv.depthwise_conv2d",
         _convolution,
-        shapes("b c h w r s pad stride dilation", (32, 128, 56, 56, 3, 3, 1, 1, 1)),
+        shapes("b c h w r s pad stride dilation", *_DEPTHWISE),
         shapes("b c h w r s pad stride dilation", (2, 16, 14, 14, 3, 3, 1, 1, 1)),
     ),
     Standard(
