@@ -1,19 +1,27 @@
-"""Four elements per invocation that lie apart: thread coarsening, for rows of any length.
+"""Four elements per invocation that lie apart: thread coarsening, for any number of elements.
 
     invocation     0            1            ...    255           256 ...
     elements       0, 256,      1, 257,             255, 511,     1024, ...
                    512, 768     513, 769            767, 1023
 
-Neighbouring invocations have neighbours, so that they read and write whole runs of memory.  How
-many workgroups start in a time is limited, and so is what an invocation's single read has
-under way: with four, both are a fourth of what they were.
+Neighbouring invocations have neighbours, so that they read and write whole runs of memory.  A
+device starts a limited number of workgroups in a time: there are a fourth of them.  And an
+invocation has four reads under way, not one.
 """
 
 from __future__ import annotations
 
 from kerngen.ir.staging.stages import Write
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import ceil_div, quotient, remainder
+from kerngen.plan.size import (
+    NEVER,
+    Size,
+    ceil_div,
+    compare,
+    quotient,
+    remainder,
+    select,
+)
 from kerngen.schedule.lowering.builder import ShaderBuilder, StorageBinding, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.positions import linear_group, unravel
@@ -28,15 +36,25 @@ from kerngen.shader.depth import named_where_deep
 
 
 def stores_one(task: Task) -> bool:
-    """Whether each element of the domain is one scalar, and stored at the element's number."""
+    """Whether a stage stores a scalar for each element of its domain, and nothing else.
+
+    It lies at the element's number, as the tensor has the domain's shape.
+    """
     *before, last = task.stage.steps
     return (
         isinstance(last, Write)
         and last.is_plain
         and isinstance(last.tensor.element, Scalar)
-        and last.tensor.rank == len(task.domain) > 0
+        and last.tensor.narrow is None
+        and len(task.domain) > 0
+        and last.tensor.extents == tuple(index.extent for index in task.domain)
         and not any(isinstance(step, Write) for step in before)
     )
+
+
+def may_fill(task: Task, size: int) -> bool:
+    """Whether a workgroup of `size` may have four elements of each lane: not of `f32[5]`."""
+    return compare(">=", domain_size(task.domain), size * LANES) != NEVER
 
 
 def coarse_shader(
@@ -47,11 +65,11 @@ def coarse_shader(
     fours: bool = True,
     named: bool = False,
 ) -> DispatchShader:
-    """Return the shader of four elements per invocation, read and stored one by one.
+    """Return the shader whose whole workgroups have four elements of each lane, the others one.
 
-    They lie a workgroup's `size` apart, so that neighbouring lanes have neighbouring elements, and
-    all are computed before the first is stored, so that their reads overlap.  The elements behind
-    the last four of each lane have an invocation each.  In WGSL, of 256 lanes:
+    The four lie a workgroup's `size` apart, so that neighbouring lanes have neighbouring elements.
+    All are computed before the first is stored, so that their reads overlap.  In WGSL, of 256
+    lanes:
 
         let whole = u.n >> 10u;                                 // workgroups with 1,024
         if (group < whole) {
@@ -66,7 +84,7 @@ def coarse_shader(
     On an H200, `relu` of 2^24 + 1 elements takes 34 us, and 60 with one element per invocation;
     with four neighbours 50 to 83.  Boxes of 3 x 3 of 3000 x 3000 elements take 32 us and 51.
 
-    Without `fours`, every invocation has one element.  If it is `named`, the size and `fours` are
+    Without `fours`, no workgroup counts as whole.  If it is `named`, the size and `fours` are
     overrides, so that shaders which differ in these alone are one file.
     """
     shader = ShaderBuilder(task, {})
@@ -84,18 +102,28 @@ def coarse_shader(
     element = shader.let(body, "element", last)
     store = y.store(element, t.call(value_at, element))
     body.append(t.If(element < total, (store,)))
-    count, trips = domain_size(task.domain), loop_trips(task, {})
-    behind = remainder(count, size * LANES) if fours else count
-    groups = ceil_div(behind, size)
+    where = "where FOURS is 1, " if named else ""
+    groups, trips = _work(task, size, fours=fours)
     return shader.finish(
         body,
-        groups=quotient(count, size * LANES) + groups if fours else groups,
+        groups=groups,
         workgroup_size=size,
         workgroup_name=lanes.name if isinstance(lanes, t.Ident) else "",
-        summary="four elements per invocation, apart; the last ones one by one.",
+        summary=f"{where}whole workgroups have four elements of a lane, apart; others one.",
         variant=variant,
-        trips=trips * LANES if fours else trips,
+        trips=trips,
     )
+
+
+def _work(task: Task, size: int, *, fours: bool) -> tuple[Size, Size]:
+    """Return the number of workgroups, and the trips of all loops of an invocation."""
+    count, trips = domain_size(task.domain), loop_trips(task, {})
+    if not fours:
+        return ceil_div(count, size), trips
+    per_group = size * LANES
+    rest = ceil_div(remainder(count, per_group), size)
+    some = compare(">=", count, per_group)
+    return quotient(count, per_group) + rest, select(some, trips * LANES, trips)
 
 
 def _four(
@@ -129,7 +157,7 @@ def _value_function(shader: ShaderBuilder, task: Task) -> str:
         ((number, "u32"),),
         wgsl_type(written.element),
         named_where_deep(body, shader.fresh),
-        "The value of an element.",
+        f"The element of {written.name} with that number.",
     )
     shader.declare(f"function {name}", function)
     return name

@@ -9,7 +9,8 @@ without reductions, and works on four neighbours at once where the sizes allow:
     }
     y[element] = 2.0 * x[element];                        // x and y bound as array<vec4f>
 
-Where they don't, `map` still computes four elements per invocation, which lie apart.
+Where they don't, an invocation of a stage that stores one scalar has four that lie apart
+(`coarse.py`), of other stages one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kerngen.plan.size import (
     compare,
     divides,
 )
-from kerngen.schedule.coarse import coarse_shader, element_lowerer, stores_one
+from kerngen.schedule.coarse import coarse_shader, element_lowerer, may_fill, stores_one
 from kerngen.schedule.lowering.addresses import row_major
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
@@ -61,6 +62,10 @@ take 126 us, 214 with 64 invocations.  With 256, gathers of few elements take a 
 """
 
 
+FEW_TERMS: Final = 64
+"""Fixed numbers of terms up to this are few: a driver unrolls their loops."""
+
+
 def fits_generic(task: Task) -> str:
     """Return "", as `generic` fits every stage."""
     del task
@@ -87,12 +92,13 @@ def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def _looping_shader(task: Task, variant: str, *, fours: bool) -> DispatchShader:
-    """Return the shader of a serial loop for each element; with `fours`, many elements have it.
+    """Return the shader of a serial loop for each element; with `fours`, an invocation has four.
 
-    Where a stage may have both, what differs are overrides, so that they are one file.
+    Where a stage may run with them and without, what differs are overrides, so that both are
+    one file.
     """
     size, both = MAP_SIZE if fours else GENERIC_SIZE, takes_fours(task)
-    if stores_one(task) and not _overlaps(task) and (fours or both):
+    if _lie_apart(task) and (fours or both):
         return coarse_shader(task, size, variant, fours=fours, named=True)
     return _scalar_shader(task, size, variant, named=both)
 
@@ -101,15 +107,23 @@ def takes_fours(task: Task) -> bool:
     """Whether `generic` should compute four elements per invocation where there are many.
 
     Not with keys, as such loops have few results; and of sums that share nothing, only those
-    of a fixed number of terms.  Their loops are unrolled, so that those of four elements overlap:
-    on an H200, boxes of 3 x 3 of 800 x 800 elements take 4.7 us, and 5.9 one by one; `avg_pool2d`
-    of 512 images of 56 x 56, whose windows have any size, 8.0 and 6.4.
+    of a few terms, and a fixed number.  A driver unrolls their loops, so that those of four
+    elements overlap: on an H200, boxes of 3 x 3 of 800 x 800 elements take 4.7 us, and 5.9 one
+    by one; `avg_pool2d` of 512 images of 56 x 56, whose windows have any size, 8.0 and 6.4.
     """
     reduction = task.reduction
     if reduction is None or (is_conditional(reduction) and not fits_scatter(task)):
         return False
-    fixed = all(isinstance(index.extent, int) for index in reduction.indices)
-    return _shares_reads(task) or (fixed and stores_one(task))
+    shares = _shares_reads(task)
+    if shares and is_scalar_only(task.stage):
+        return True
+    few = compare("<=", domain_size(reduction.indices), FEW_TERMS)
+    return _lie_apart(task) and (shares or few == ALWAYS)
+
+
+def _lie_apart(task: Task) -> bool:
+    """Whether the four elements of an invocation lie apart, where rows are no whole vectors."""
+    return stores_one(task) and may_fill(task, MAP_SIZE) and not _overlaps(task)
 
 
 def _shares_reads(task: Task) -> bool:
@@ -133,6 +147,12 @@ def _overlaps(task: Task) -> bool:
     return any(last in place and place & within for place in places)
 
 
+def _updates(task: Task) -> bool:
+    """Whether a stage reads what it writes: elements that two invocations compute would race."""
+    written = task.stage.tensors_written
+    return any(load.tensor in written for value in task.values for load in loads(value))
+
+
 def _four_sums(task: Task) -> Iterator[Variant]:
     """Yield the variants in which a lane computes four sums, of neighbouring elements.
 
@@ -146,7 +166,7 @@ def _four_sums(task: Task) -> Iterator[Variant]:
     whole = all_divisible([lane.extent, *extents], LANES)
     if whole != NEVER:
         yield Variant("aligned", whole, (_row_vector_shader(task, names),))
-    if whole != ALWAYS and stores_one(task) and _overlaps(task):
+    if whole != ALWAYS and _overlaps(task) and stores_one(task) and not _updates(task):
         long = compare(">=", extent_size(lane.extent), LANES)
         yield Variant("overlapped", long, (_overlapped_shader(task),))
 
@@ -159,11 +179,11 @@ def fits_map(task: Task) -> str:
 
 
 def lower_map(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the variants: four elements at once, where sizes allow, and one for any size."""
+    """Yield the variants: four neighbours as a vector, where sizes allow, and single elements."""
     del options
     if aligned := _vector_variant(task):
         yield aligned
-    if stores_one(task):
+    if stores_one(task) and may_fill(task, MAP_SIZE):
         yield Variant("edge", ALWAYS, (coarse_shader(task, MAP_SIZE, "edge"),))
     else:
         yield Variant("edge", ALWAYS, (_scalar_shader(task, MAP_SIZE, "edge"),))
@@ -289,10 +309,9 @@ def _overlapped_shader(task: Task) -> DispatchShader:
 def _start_in_rows(
     shader: ShaderBuilder, task: Task, per_row: t.Expr
 ) -> tuple[list[t.Stmt], dict[Index, t.Expr], t.Expr]:
-    """Return the first statements of an invocation with a vector of a row, and its place.
+    """Return the first statements of an invocation that has one of `per_row` vectors of a row.
 
-    The place is the values of all indices but the last, and the number of the vector in its
-    row, which has `per_row` of them.
+    With them return the values of all indices but the last, and the vector's number in its row.
     """
     outer = task.domain[:-1]
     body, at = start_invocation(shader, MAP_SIZE, shader.size(outer) * per_row)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+from kerngen.compiler import compile_text
 from kerngen.runtime.calls.choices import KernelFunction
 from tests.compile import built_module
 
@@ -21,7 +22,15 @@ kernel far(a: f32[m, d], b: f32[d, n]) -> y: f32[m, n] { y[i, j] = sum[p] (a[i, 
 kernel blur(x: f32[m, n], w: f32[s]) -> y: f32[m, n - s + 1] {
     y[i, j] = sum[u] w[u] * x[i, j + u];
 }
+kernel long(x: f32[n]) -> y: f32[n - 16999] { y[i] = sum[u < 17000] x[i + u]; }
+kernel five(x: f32[5]) -> y: f32[5] { y[i] = 2.0 * x[i]; }
+kernel add(mut y: f32[m, n], x: f32[m, n + 2], w: f32[s]) {
+    require s == 3;
+    y[i, j] = y[i, j] + sum[u < 3] w[u] * x[i, j + u];
+}
 schedule box { generic neighbours(4) }
+schedule add { generic neighbours(4) }
+schedule long { generic neighbours(4) }
 schedule far { generic neighbours(4) }
 schedule blur { generic neighbours(4) }
 """
@@ -91,3 +100,35 @@ def test_windows_of_any_width(
     variant = "edge" if width < 4 else "overlapped" if width % 4 else "aligned"
     shader = f"blur.generic_neighbours4:{variant}"
     assert ran(ctx, built.blur, m=rows, n=width + 2, s=3) == shader
+
+
+def test_elements_that_are_updated_have_one_invocation(
+    ctx: gpu.Context, built: ModuleType
+) -> None:
+    """The last four of a row would read what their neighbours store."""
+    y, x, w = random(4, 7), random(4, 9), random(3)
+    wanted = y + sum(w[u] * x[:, u : 7 + u].astype(np.float64) for u in range(3))
+    updated = ctx.tensor(y)
+    built.add(updated, ctx.tensor(x), ctx.tensor(w))
+    np.testing.assert_allclose(updated.numpy(), wanted, rtol=1e-4, atol=1e-5)
+    assert ran(ctx, built.add, m=4, n=7, s=3) == "add.generic_neighbours4:edge"
+
+
+def test_few_results_are_not_counted_as_four(
+    ctx: gpu.Context, built: ModuleType
+) -> None:
+    """Llvmpipe ends loops after 65,535 turns: 17,000 for each of four would be too many."""
+    x = random(17_099)
+    wanted = np.convolve(x.astype(np.float64), np.ones(17_000), "valid")
+    found = built.long(ctx.tensor(x)).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_a_domain_smaller_than_a_workgroup_has_one_element_each() -> None:
+    """Its shader has no code for four that never runs."""
+    files = compile_text(KERNELS, "s.kern").files
+    five, any_length = (
+        files[f"wgsl/s/{name}.map.wgsl"].decode() for name in ("five", "map")
+    )
+    assert "whole" in any_length
+    assert "whole" not in five

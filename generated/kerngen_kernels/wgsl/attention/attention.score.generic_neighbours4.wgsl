@@ -48,7 +48,7 @@ override WORKGROUP: u32;
 override FOURS: u32;
 @group(0) @binding(3) var<storage, read_write> score_edge: array<f32>;
 
-// The value of an element.
+// The element of score with that number.
 fn score_at(number: u32) -> f32 {
     let n = number / u.t / u.s / u.h;
     let g = number / u.t / u.s % u.h;
@@ -61,7 +61,7 @@ fn score_at(number: u32) -> f32 {
     return u.scale * score_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for attention, stage score: generic.
 // Also run for attention_gradient, stage score: generic_neighbours4.
 // Also run for attention_gradient, stage score: generic.

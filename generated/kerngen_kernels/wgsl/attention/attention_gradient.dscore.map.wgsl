@@ -41,7 +41,7 @@ fn main(
 @group(0) @binding(2) var<storage, read> weight_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dscore_edge: array<f32>;
 
-// The value of an element.
+// The element of dscore with that number.
 fn dscore_at(number: u32) -> f32 {
     let n = number / u.t / u.s / u.h;
     let g = number / u.t / u.s % u.h;
@@ -50,7 +50,7 @@ fn dscore_at(number: u32) -> f32 {
     return weight_edge[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] - total_along[(n * u.h + g) * u.s + i]);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -48,7 +48,7 @@ override FOURS: u32;
 @group(0) @binding(1) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dv_edge: array<f32>;
 
-// The value of an element.
+// The element of dv with that number.
 fn dv_at(number: u32) -> f32 {
     let n = number / u.e / u.t / u.h;
     let g = number / u.e / u.t % u.h;
@@ -61,7 +61,7 @@ fn dv_at(number: u32) -> f32 {
     return dv_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for attention_gradient, stage dv: generic.
 // Also run for causal_attention_gradient, stage dv: generic_neighbours4.
 // Also run for causal_attention_gradient, stage dv: generic.

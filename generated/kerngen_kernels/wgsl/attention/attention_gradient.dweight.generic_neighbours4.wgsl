@@ -46,7 +46,7 @@ override WORKGROUP: u32;
 override FOURS: u32;
 @group(0) @binding(3) var<storage, read_write> dweight_edge: array<f32>;
 
-// The value of an element.
+// The element of dweight with that number.
 fn dweight_at(number: u32) -> f32 {
     let n = number / u.t / u.s / u.h;
     let g = number / u.t / u.s % u.h;
@@ -59,7 +59,7 @@ fn dweight_at(number: u32) -> f32 {
     return dweight_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for attention_gradient, stage dweight: generic.
 // Also run for causal_attention_gradient, stage dweight: generic_neighbours4.
 // Also run for causal_attention_gradient, stage dweight: generic.

@@ -48,7 +48,7 @@ override WORKGROUP: u32;
 override FOURS: u32;
 @group(0) @binding(3) var<storage, read_write> product_edge: array<f32>;
 
-// The value of an element.
+// The element of product with that number.
 fn product_at(number: u32) -> f32 {
     let n = number / u.t / u.s / u.h;
     let g = number / u.t / u.s % u.h;
@@ -61,7 +61,7 @@ fn product_at(number: u32) -> f32 {
     return product_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for causal_attention, stage product: generic.
 // Also run for causal_attention_gradient, stage product: generic_neighbours4.
 // Also run for causal_attention_gradient, stage product: generic.

@@ -46,7 +46,7 @@ override FOURS: u32;
 @group(0) @binding(1) var<storage, read> k_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dq_edge: array<f32>;
 
-// The value of an element.
+// The element of dq with that number.
 fn dq_at(number: u32) -> f32 {
     let n = number / u.d / u.s / u.h;
     let g = number / u.d / u.s % u.h;
@@ -59,7 +59,7 @@ fn dq_at(number: u32) -> f32 {
     return dq_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for causal_attention_gradient, stage dq: generic.
 // Also run for causal_attention_backward, stage dq: generic_neighbours4.
 // Also run for causal_attention_backward, stage dq: generic.

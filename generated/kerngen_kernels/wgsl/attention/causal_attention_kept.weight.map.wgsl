@@ -44,7 +44,7 @@ fn main(
 @group(0) @binding(3) var<storage, read> product_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> weight_edge: array<f32>;
 
-// The value of an element.
+// The element of weight with that number.
 fn weight_at(number: u32) -> f32 {
     let n = number / u.t / u.s / u.h;
     let g = number / u.t / u.s % u.h;
@@ -54,7 +54,7 @@ fn weight_at(number: u32) -> f32 {
     return exp(score - top[(n * u.h + g) * u.s + i]) / total[(n * u.h + g) * u.s + i];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

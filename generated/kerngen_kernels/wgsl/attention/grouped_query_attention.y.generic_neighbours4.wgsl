@@ -47,7 +47,7 @@ override FOURS: u32;
 @group(0) @binding(1) var<storage, read> v_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let n = number / u.e / u.s / u.h;
     let g = number / u.e / u.s % u.h;
@@ -60,7 +60,7 @@ fn y_at(number: u32) -> f32 {
     return y_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for grouped_query_attention, stage y: generic.
 // Also run for grouped_query_attention_kept, stage y: generic_neighbours4.
 // Also run for grouped_query_attention_kept, stage y: generic.

@@ -45,7 +45,7 @@ fn main(
 @group(0) @binding(2) var<storage, read> dweight_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dproduct_edge: array<f32>;
 
-// The value of an element.
+// The element of dproduct with that number.
 fn dproduct_at(number: u32) -> f32 {
     let n = number / u.t / u.s / u.h;
     let g = number / u.t / u.s % u.h;
@@ -55,7 +55,7 @@ fn dproduct_at(number: u32) -> f32 {
     return select(0.0, dscore * u.scale, i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -50,7 +50,7 @@ override FOURS: u32;
 @group(0) @binding(1) var<storage, read> q_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dk_edge: array<f32>;
 
-// The value of an element.
+// The element of dk with that number.
 fn dk_at(number: u32) -> f32 {
     let n = number / u.d / u.t / u.r;
     let g = number / u.d / u.t % u.r;
@@ -65,7 +65,7 @@ fn dk_at(number: u32) -> f32 {
     return dk_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for grouped_query_attention_gradient, stage dk: generic.
 // Also run for grouped_query_attention_backward, stage dk: generic_neighbours4.
 // Also run for grouped_query_attention_backward, stage dk: generic.

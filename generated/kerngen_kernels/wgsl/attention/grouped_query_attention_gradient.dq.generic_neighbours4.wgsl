@@ -48,7 +48,7 @@ override FOURS: u32;
 @group(0) @binding(1) var<storage, read> k_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dq_edge: array<f32>;
 
-// The value of an element.
+// The element of dq with that number.
 fn dq_at(number: u32) -> f32 {
     let n = number / u.d / u.s / u.h;
     let g = number / u.d / u.s % u.h;
@@ -61,7 +61,7 @@ fn dq_at(number: u32) -> f32 {
     return dq_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for grouped_query_attention_gradient, stage dq: generic.
 // Also run for grouped_query_attention_backward, stage dq: generic_neighbours4.
 // Also run for grouped_query_attention_backward, stage dq: generic.

@@ -47,7 +47,7 @@ override WORKGROUP: u32;
 override FOURS: u32;
 @group(0) @binding(3) var<storage, read_write> dweight_edge: array<f32>;
 
-// The value of an element.
+// The element of dweight with that number.
 fn dweight_at(number: u32) -> f32 {
     let n = number / u.t / u.s / u.h;
     let g = number / u.t / u.s % u.h;
@@ -60,7 +60,7 @@ fn dweight_at(number: u32) -> f32 {
     return dweight_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for grouped_query_attention_gradient, stage dweight: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(

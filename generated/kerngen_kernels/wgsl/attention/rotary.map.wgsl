@@ -43,7 +43,7 @@ fn main(
 
 @group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let n = number / u.d / u.s / u.h;
     let g = number / u.d / u.s % u.h;
@@ -52,7 +52,7 @@ fn y_at(number: u32) -> f32 {
     return select(select(x[((n * u.h + g) * u.s + i) * u.d + j], x[((n * u.h + g) * u.s + i) * u.d + j] * cosine[i * u.r + u32(clamp(i32(j) - i32(u.r), 0, i32(u.r) - 1))] + x[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) - i32(u.r), 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp(i32(j) - i32(u.r), 0, i32(u.r) - 1))], i32(j) < 2 * i32(u.r)), x[((n * u.h + g) * u.s + i) * u.d + j] * cosine[i * u.r + u32(clamp(i32(j) + 0, 0, i32(u.r) - 1))] - x[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) + i32(u.r), 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp(i32(j) + 0, 0, i32(u.r) - 1))], i32(j) < i32(u.r));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

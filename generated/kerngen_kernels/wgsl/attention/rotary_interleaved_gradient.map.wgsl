@@ -54,7 +54,7 @@ fn remainder(x: i32, y: i32) -> i32 {
     return select(x - x / y * y, i32(0), y == i32(0));
 }
 
-// The value of an element.
+// The element of dx with that number.
 fn dx_at(number: u32) -> f32 {
     let n = number / u.d / u.s / u.h;
     let g = number / u.d / u.s % u.h;
@@ -63,7 +63,7 @@ fn dx_at(number: u32) -> f32 {
     return select(dy[((n * u.h + g) * u.s + i) * u.d + j] * cosine[i * u.r + u32(clamp(i32(j) / 2, 0, i32(u.r) - 1))], dy[((n * u.h + g) * u.s + i) * u.d + j], i32(j) >= 2 * i32(u.r)) - select(0.0, dy[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) - 1, 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp((i32(j) - 1) / 2, 0, i32(u.r) - 1))], i32(j) < 2 * i32(u.r) + 1 && remainder(i32(j) - 1, 2) == 0 && i32(j) - 1 >= 0) + select(0.0, dy[((n * u.h + g) * u.s + i) * u.d + u32(clamp(i32(j) + 1, 0, i32(u.d) - 1))] * sine[i * u.r + u32(clamp((i32(j) + 1) / 2, 0, i32(u.r) - 1))], i32(j) + 1 < 2 * i32(u.r) && remainder(i32(j) + 1, 2) != 0);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

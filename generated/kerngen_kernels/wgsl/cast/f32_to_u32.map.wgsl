@@ -39,12 +39,12 @@ fn to_u32(x: f32) -> u32 {
     return select(u32(x), u32(0), nan);
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> u32 {
     return to_u32(x_edge[number]);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -29,13 +29,13 @@ fn main(
 
 @group(0) @binding(1) var<storage, read_write> g_edge: array<f32>;
 
-// The value of an element.
+// The element of g with that number.
 fn g_at(number: u32) -> f32 {
     let part = u.max_norm / (sqrt(total[0u]) + 1e-06);
     return g_edge[number] * select(1.0, part, part < 1.0);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

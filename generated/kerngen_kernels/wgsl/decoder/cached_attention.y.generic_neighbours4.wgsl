@@ -46,7 +46,7 @@ override FOURS: u32;
 @group(0) @binding(1) var<storage, read> v_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.e / u.h;
     let g = number / u.e % u.h;
@@ -59,7 +59,7 @@ fn y_at(number: u32) -> f32 {
     return y_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for cached_attention, stage y: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(

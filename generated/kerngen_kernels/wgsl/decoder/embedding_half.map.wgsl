@@ -34,14 +34,14 @@ fn main(
 @group(0) @binding(1) var<storage, read> table_edge: array<f16>;
 @group(0) @binding(3) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.d;
     let j = number % u.d;
     return f32(table_edge[min(ids[i], u.v - 1u) * u.d + j]);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

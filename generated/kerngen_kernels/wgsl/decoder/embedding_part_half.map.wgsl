@@ -35,14 +35,14 @@ fn main(
 @group(0) @binding(1) var<storage, read_write> x_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> table_edge: array<f16>;
 
-// The value of an element.
+// The element of x with that number.
 fn x_at(number: u32) -> f32 {
     let i = number / u.d;
     let j = number % u.d;
     return select(x_edge[i * u.d + j], f32(table_edge[min(ids[i] - u.first, u.v - 1u) * u.d + j]), ids[i] >= u.first && ids[i] - u.first < u32(i32(u.v)));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

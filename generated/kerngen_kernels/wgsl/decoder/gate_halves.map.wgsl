@@ -40,14 +40,14 @@ fn swish(x: f32) -> f32 {
     return x / (1.0 + exp(-x));
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.d;
     let j = number % u.d;
     return swish(x_edge[i * 2u * u.d + j]) * x_edge[(i * 2u + 1u) * u.d + j];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -43,7 +43,7 @@ override WORKGROUP: u32;
 override FOURS: u32;
 @group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.f;
     let j = number % u.f;
@@ -54,7 +54,7 @@ fn y_at(number: u32) -> f32 {
     return scale[i] * y_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -63,12 +63,12 @@ fn erf(x: f32) -> f32 {
     return select(sign(x) * (1.0 - exp(-a * q)), x * p, abs(x) < f32(1.0));
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     return 0.5 * x_edge[number] * (1.0 + erf(SQRT_HALF * x_edge[number]));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

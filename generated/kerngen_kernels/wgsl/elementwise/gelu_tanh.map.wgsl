@@ -31,13 +31,13 @@ fn main(
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let u_ = SQRT_2_OVER_PI * (x_edge[number] + 0.044715 * x_edge[number] * x_edge[number] * x_edge[number]);
     return 0.5 * x_edge[number] * (1.0 + tanh(clamp(u_, f32(-15.0), f32(15.0))));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -29,12 +29,12 @@ fn main(
 @group(0) @binding(2) var<storage, read> b_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> c_edge: array<f32>;
 
-// The value of an element.
+// The element of c with that number.
 fn c_at(number: u32) -> f32 {
     return a_edge[number] * b_edge[number];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

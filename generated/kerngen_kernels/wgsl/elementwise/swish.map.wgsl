@@ -39,12 +39,12 @@ fn sigmoid(x: f32) -> f32 {
     return select(e / (1.0 + e), 1.0 / (1.0 + e), x >= 0.0);
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     return x_edge[number] * sigmoid(x_edge[number]);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

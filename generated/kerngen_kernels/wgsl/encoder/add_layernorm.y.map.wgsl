@@ -43,7 +43,7 @@ fn main(
 @group(0) @binding(4) var<storage, read> bias_edge: array<f32>;
 @group(0) @binding(5) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.n;
     let j = number % u.n;
@@ -52,7 +52,7 @@ fn y_at(number: u32) -> f32 {
     return apart / sqrt(variance[i] + u.eps) * gain_edge[j] + bias_edge[j];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

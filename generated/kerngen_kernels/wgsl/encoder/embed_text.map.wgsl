@@ -41,7 +41,7 @@ fn main(
 @group(0) @binding(4) var<storage, read> kinds_edge: array<f32>;
 @group(0) @binding(5) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let n = number / u.d / u.s;
     let i = number / u.d % u.s;
@@ -49,7 +49,7 @@ fn y_at(number: u32) -> f32 {
     return words_edge[min(ids[n * u.s + i], u.v - 1u) * u.d + j] + places_edge[i * u.d + j] + kinds_edge[j];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

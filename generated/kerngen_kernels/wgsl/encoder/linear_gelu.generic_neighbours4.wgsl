@@ -78,7 +78,7 @@ fn erf(x: f32) -> f32 {
     return select(sign(x) * (1.0 - exp(-a * q)), x * p, abs(x) < f32(1.0));
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.f;
     let j = number % u.f;
@@ -90,7 +90,7 @@ fn y_at(number: u32) -> f32 {
     return 0.5 * z * (1.0 + erf(SQRT_HALF * z));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

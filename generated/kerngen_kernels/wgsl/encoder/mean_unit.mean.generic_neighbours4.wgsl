@@ -39,7 +39,7 @@ override FOURS: u32;
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> mean_edge: array<f32>;
 
-// The value of an element.
+// The element of mean with that number.
 fn mean_at(number: u32) -> f32 {
     let n = number / u.d;
     let j = number % u.d;
@@ -51,7 +51,7 @@ fn mean_at(number: u32) -> f32 {
     return mean_sum / f32(count[n]);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for mean_unit, stage mean: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(

@@ -37,7 +37,7 @@ override FOURS: u32;
 @group(0) @binding(1) var<storage, read> w_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     var y_sum = 0.0;
     for (var p = 0u; p < u.n; p += 1u) {
@@ -46,7 +46,7 @@ fn y_at(number: u32) -> f32 {
     return u.alpha * y_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for gemv_t, stage y: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(

@@ -47,13 +47,13 @@ fn remainder(x: i32, y: i32) -> i32 {
     return select(x - x / y * y, i32(0), y == i32(0));
 }
 
-// The value of an element.
+// The element of right with that number.
 fn right_at(number: u32) -> f32 {
     let column = clamp(2 * i32(number) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1));
     return f32(remainder(column, 2 * u.f));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

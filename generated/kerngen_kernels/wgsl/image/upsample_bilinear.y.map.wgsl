@@ -49,7 +49,7 @@ fn main(
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> right_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let n = number / u.w_times_factor / u.h_times_factor / u.c;
     let q = number / u.w_times_factor / u.h_times_factor % u.c;
@@ -60,7 +60,7 @@ fn y_at(number: u32) -> f32 {
     return ((f32(2 * u.f) - down[i]) * upper + down[i] * lower) / f32(4 * u.f * u.f);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

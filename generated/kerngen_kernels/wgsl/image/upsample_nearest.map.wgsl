@@ -39,7 +39,7 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let n = number / u.w_times_factor / u.h_times_factor / u.c;
     let q = number / u.w_times_factor / u.h_times_factor % u.c;
@@ -48,7 +48,7 @@ fn y_at(number: u32) -> f32 {
     return x[((n * u.c + q) * u.h + u32(clamp(i32(i) / u.f, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) / u.f, 0, i32(u.w) - 1))];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -30,14 +30,14 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.columns_length;
     let j = number % u.columns_length;
     return select(0.0, 1.0, ids[i] == u32(i32(j)));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -57,7 +57,7 @@ fn tiled(
     }
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let q = number / u.m / u.n;
     let j = number / u.m % u.n;
@@ -65,7 +65,7 @@ fn y_at(number: u32) -> f32 {
     return x[(q * u.m + i) * u.n + j];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -34,14 +34,14 @@ fn main(
 
 @group(0) @binding(3) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.n_plus_k;
     let j = number % u.n_plus_k;
     return select(b[i * u.k + u32(clamp(i32(j) - i32(u.n), 0, i32(u.k) - 1))], a[i * u.n + u32(clamp(min(i32(j), i32(u.n) - 1), 0, i32(u.n) - 1))], i32(j) < i32(u.n));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -34,14 +34,14 @@ fn main(
 @group(0) @binding(2) var<storage, read> b_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.n;
     let j = number % u.n;
     return select(b_edge[u32(clamp(i32(i) - i32(u.m), 0, i32(u.k) - 1)) * u.n + j], a_edge[u32(clamp(min(i32(i), i32(u.m) - 1), 0, i32(u.m) - 1)) * u.n + j], i32(i) < i32(u.m));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

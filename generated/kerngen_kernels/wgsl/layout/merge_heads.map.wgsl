@@ -36,7 +36,7 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let q = number / u.h_times_d / u.s;
     let i = number / u.h_times_d % u.s;
@@ -44,7 +44,7 @@ fn y_at(number: u32) -> f32 {
     return x[((q * u.h + u32(clamp(i32(p) / i32(u.d), 0, i32(u.h) - 1))) * u.s + i) * u.d + u32(i32(p) % i32(u.d))];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -39,14 +39,14 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.n_plus_left_plus_right;
     let j = number % u.n_plus_left_plus_right;
     return select(u.value, x[u32(clamp(i32(i) - u.above, 0, i32(u.m) - 1)) * u.n + u32(clamp(i32(j) - u.before, 0, i32(u.n) - 1))], i32(i) >= u.above && i32(i) < u.above + i32(u.m) && i32(j) >= u.before && i32(j) < u.before + i32(u.n));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -46,14 +46,14 @@ fn floor_mod(x: i32, y: i32) -> i32 {
     return select(select(rest, rest + y, differs), i32(0), y == i32(0));
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.n;
     let j = number % u.n;
     return x[i * u.n + u32(floor_mod(i32(j) + u.back, i32(u.n)))];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

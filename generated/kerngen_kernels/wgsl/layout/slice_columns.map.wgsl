@@ -32,14 +32,14 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.count_length;
     let j = number % u.count_length;
     return x[i * u.n + (j + u.start)];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -36,7 +36,7 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let q = number / u.e_div_heads / u.s / u.heads_length;
     let g = number / u.e_div_heads / u.s % u.heads_length;
@@ -45,7 +45,7 @@ fn y_at(number: u32) -> f32 {
     return x[(q * u.s + i) * u.e + (g * u32(i32(u.e) / i32(u.heads)) + p)];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

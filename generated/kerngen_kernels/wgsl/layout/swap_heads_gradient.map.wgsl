@@ -35,7 +35,7 @@ fn main(
 @group(0) @binding(1) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dx_edge: array<f32>;
 
-// The value of an element.
+// The element of dx with that number.
 fn dx_at(number: u32) -> f32 {
     let q = number / u.d / u.s / u.h;
     let i = number / u.d / u.s % u.h;
@@ -44,7 +44,7 @@ fn dx_at(number: u32) -> f32 {
     return dy_edge[((q * u.s + j) * u.h + i) * u.d + p];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

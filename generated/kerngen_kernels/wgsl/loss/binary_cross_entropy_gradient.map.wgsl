@@ -33,13 +33,13 @@ fn main(
 @group(0) @binding(3) var<storage, read> dloss_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dx_edge: array<f32>;
 
-// The value of an element.
+// The element of dx with that number.
 fn dx_at(number: u32) -> f32 {
     let exp_x = exp(-abs(x_edge[number]));
     return dloss_edge[number] * (select(select(0.0, 0.5, x_edge[number] == 0.0), 1.0, x_edge[number] > 0.0) - target__edge[number] - exp_x * sign(x_edge[number]) / (1.0 + exp_x));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

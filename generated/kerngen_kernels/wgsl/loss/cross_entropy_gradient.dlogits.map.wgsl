@@ -34,14 +34,14 @@ fn main(
 @group(0) @binding(1) var<storage, read> logits_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dlogits_edge: array<f32>;
 
-// The value of an element.
+// The element of dlogits with that number.
 fn dlogits_at(number: u32) -> f32 {
     let i = number / u.n;
     let j = number % u.n;
     return dloss[i] * (exp(logits_edge[i * u.n + j] - top[i]) / total[i] - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j))));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

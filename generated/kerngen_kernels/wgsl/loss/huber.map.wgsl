@@ -32,13 +32,13 @@ fn main(
 @group(0) @binding(2) var<storage, read> target__edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> loss_edge: array<f32>;
 
-// The value of an element.
+// The element of loss with that number.
 fn loss_at(number: u32) -> f32 {
     let d = abs(prediction_edge[number] - target__edge[number]);
     return select(u.delta * (d - 0.5 * u.delta), 0.5 * d * d, d < u.delta);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

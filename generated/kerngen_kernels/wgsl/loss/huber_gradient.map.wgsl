@@ -36,14 +36,14 @@ fn main(
 @group(0) @binding(3) var<storage, read> dloss_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dprediction_edge: array<f32>;
 
-// The value of an element.
+// The element of dprediction with that number.
 fn dprediction_at(number: u32) -> f32 {
     let d = abs(prediction_edge[number] - target__edge[number]);
     let dd = select(dloss_edge[number] * u.delta, dloss_edge[number] * d, d < u.delta);
     return dd * sign(prediction_edge[number] - target__edge[number]);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

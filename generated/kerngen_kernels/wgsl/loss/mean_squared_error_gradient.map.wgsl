@@ -32,13 +32,13 @@ fn main(
 @group(0) @binding(2) var<storage, read> target__edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dprediction_edge: array<f32>;
 
-// The value of an element.
+// The element of dprediction with that number.
 fn dprediction_at(number: u32) -> f32 {
     let d = prediction_edge[number] - target__edge[number];
     return 2.0 * dloss[0u] * d / f32(max(i32(u.n), 1));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -41,7 +41,7 @@ override FOURS: u32;
 @group(0) @binding(3) var<storage, read> bias_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> c_edge: array<f32>;
 
-// The value of an element.
+// The element of c with that number.
 fn c_at(number: u32) -> f32 {
     let i = number / u.n;
     let j = number % u.n;
@@ -52,7 +52,7 @@ fn c_at(number: u32) -> f32 {
     return u.alpha * c_sum + bias_edge[j];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -87,7 +87,7 @@ fn gelu(x: f32) -> f32 {
     return 0.5 * x * (1.0 + erf(SQRT_HALF * x));
 }
 
-// The value of an element.
+// The element of c with that number.
 fn c_at(number: u32) -> f32 {
     let i = number / u.n;
     let j = number % u.n;
@@ -99,7 +99,7 @@ fn c_at(number: u32) -> f32 {
     return gelu(z);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -35,14 +35,14 @@ fn main(
 @group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dx_edge: array<f32>;
 
-// The value of an element.
+// The element of dx with that number.
 fn dx_at(number: u32) -> f32 {
     let u_ = SQRT_2_OVER_PI * (x_edge[number] + 0.044715 * x_edge[number] * x_edge[number] * x_edge[number]);
     let tanh_x = tanh(clamp(u_, f32(-15.0), f32(15.0)));
     return dy_edge[number] * (0.5 * (1.0 + tanh_x) + 0.5 * x_edge[number] * (1.0 - tanh_x * tanh_x) * SQRT_2_OVER_PI + 0.0670725 * (1.0 - tanh_x * tanh_x) * SQRT_2_OVER_PI * x_edge[number] * x_edge[number] * x_edge[number]);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -43,13 +43,13 @@ fn sigmoid(x: f32) -> f32 {
     return select(e / (1.0 + e), 1.0 / (1.0 + e), x >= 0.0);
 }
 
-// The value of an element.
+// The element of dx with that number.
 fn dx_at(number: u32) -> f32 {
     let sigmoid_x = sigmoid(x_edge[number]);
     return dy_edge[number] * sigmoid_x * (1.0 + x_edge[number] * (1.0 - sigmoid_x));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

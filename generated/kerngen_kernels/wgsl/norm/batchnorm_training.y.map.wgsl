@@ -39,7 +39,7 @@ fn main(
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.n / u.c;
     let k = number / u.n % u.c;
@@ -47,7 +47,7 @@ fn y_at(number: u32) -> f32 {
     return (x_edge[(i * u.c + k) * u.n + p] - mean[k]) * scale[k] * gain[k] + bias[k];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 // Also run for batchnorm_training_kept, stage y: map.
 @compute @workgroup_size(256)
 fn edge(

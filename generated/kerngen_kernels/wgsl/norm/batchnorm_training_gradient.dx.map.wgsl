@@ -40,7 +40,7 @@ fn main(
 @group(0) @binding(5) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(6) var<storage, read_write> dx_edge: array<f32>;
 
-// The value of an element.
+// The element of dx with that number.
 fn dx_at(number: u32) -> f32 {
     let i = number / u.n / u.c;
     let k = number / u.n % u.c;
@@ -48,7 +48,7 @@ fn dx_at(number: u32) -> f32 {
     return gain[k] * scale[k] * (dy_edge[(i * u.c + k) * u.n + p] - scale_along[k] * (x_edge[(i * u.c + k) * u.n + p] - mean[k]) * scale[k] * scale[k] / f32(i32(u.b) * i32(u.n)) - mean_along[k] / f32(i32(u.b) * i32(u.n)));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

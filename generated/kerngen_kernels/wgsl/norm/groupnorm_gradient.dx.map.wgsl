@@ -43,7 +43,7 @@ fn main(
 @group(0) @binding(3) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dx_edge: array<f32>;
 
-// The value of an element.
+// The element of dx with that number.
 fn dx_at(number: u32) -> f32 {
     let i = number / u.n / u.c / u.g;
     let q = number / u.n / u.c % u.g;
@@ -52,7 +52,7 @@ fn dx_at(number: u32) -> f32 {
     return scale[i * u.g + q] * (dy_edge[((i * u.g + q) * u.c + k) * u.n + p] * gain[q * u.c + k] - dscale[i * u.g + q] * (x_edge[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]) * scale[i * u.g + q] * scale[i * u.g + q] / f32(i32(u.c) * i32(u.n)) - mean_along[i * u.g + q] / f32(i32(u.c) * i32(u.n)));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -40,7 +40,7 @@ override FOURS: u32;
 @group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dgain_edge: array<f32>;
 
-// The value of an element.
+// The element of dgain with that number.
 fn dgain_at(number: u32) -> f32 {
     var dgain_sum = 0.0;
     for (var i = 0u; i < u.m; i += 1u) {
@@ -49,7 +49,7 @@ fn dgain_at(number: u32) -> f32 {
     return dgain_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 // Also run for layernorm_parameter_gradients, stage dgain: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(

@@ -29,12 +29,12 @@ fn main(
 @group(0) @binding(1) var<storage, read_write> param_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> grad_edge: array<f32>;
 
-// The value of an element.
+// The element of param with that number.
 fn param_at(number: u32) -> f32 {
     return param_edge[number] - u.lr * (grad_edge[number] + u.weight_decay * param_edge[number]);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

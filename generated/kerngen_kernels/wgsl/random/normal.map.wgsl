@@ -113,14 +113,14 @@ fn unit(bits_: u32) -> f32 {
     return f32(bits_ >> 8u) * 5.960464477539063e-08;
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let u_ = unit(philox(u.offset + u32(i32(number)), u.stream, u.seed, 0u));
     let angle = 6.283185307179586 * (unit(philox(u.offset + u32(i32(number)), u.stream, u.seed, 1u)) - 0.5);
     return u.mean - u.deviation * sqrt(max(-2.0 * log(1.0 - u_), 0.0)) * cos(angle);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -97,12 +97,12 @@ fn philox(x: u32, y: u32, key: u32, word: u32) -> u32 {
     return select(x9 * MULTIPLIER, high(x9) ^ (key + 2415085441u) ^ y9, word == 0u);
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> u32 {
     return philox(u.offset + u32(i32(number)), u.stream, u.seed, 0u);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -107,12 +107,12 @@ fn unit(bits_: u32) -> f32 {
     return f32(bits_ >> 8u) * 5.960464477539063e-08;
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     return unit(philox(u.offset + u32(i32(number)), u.stream, u.seed, 0u));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -31,12 +31,12 @@ fn main(
 @group(0) @binding(2) var<storage, read_write> y_edge: array<u32>;
 @group(0) @binding(4) var<storage, read> start_edge: array<i32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> u32 {
     return before[number] + x_edge[number] - before[u32(clamp(start_edge[number], 0, i32(u.n) - 1))];
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -33,14 +33,14 @@ fn main(
 @group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dx_edge: array<f32>;
 
-// The value of an element.
+// The element of dx with that number.
 fn dx_at(number: u32) -> f32 {
     let i = number / u.n;
     let j = number % u.n;
     return y_edge[i * u.n + j] * (dy_edge[i * u.n + j] - total_along[i]);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

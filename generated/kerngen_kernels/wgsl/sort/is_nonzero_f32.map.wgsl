@@ -37,12 +37,12 @@ fn is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & u32(0x7fffffffu)) > u32(0x7f800000u);
 }
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> u32 {
     return select(0u, 1u, is_nan(x_edge[number]) || x_edge[number] != 0.0);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -28,12 +28,12 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<u32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> u32 {
     return select(select(u32(i32(u.n)), min(starts[u32(clamp(min(i32(number) + 1, i32(u.n) - 1), 0, i32(u.n) - 1))], u32(i32(u.n))), i32(number) + 1 < i32(u.n)) - starts[number], 0u, starts[number] >= u32(i32(u.n)));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

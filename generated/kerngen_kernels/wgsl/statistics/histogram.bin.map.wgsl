@@ -45,12 +45,12 @@ fn to_i32(x: f32) -> i32 {
     return select(i32(x), i32(0), nan);
 }
 
-// The value of an element.
+// The element of bin with that number.
 fn bin_at(number: u32) -> i32 {
     return select(-1, min(to_i32((x_edge[number] - u.low) * u.scale), u.last), x_edge[number] >= u.low && x_edge[number] <= u.high);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

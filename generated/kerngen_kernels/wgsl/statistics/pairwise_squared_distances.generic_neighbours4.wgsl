@@ -39,7 +39,7 @@ override WORKGROUP: u32;
 override FOURS: u32;
 @group(0) @binding(3) var<storage, read_write> d_edge: array<f32>;
 
-// The value of an element.
+// The element of d with that number.
 fn d_at(number: u32) -> f32 {
     let i = number / u.k;
     let j = number % u.k;
@@ -50,7 +50,7 @@ fn d_at(number: u32) -> f32 {
     return d_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -35,7 +35,7 @@ fn main(
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.n;
     let j = number % u.n;
@@ -43,7 +43,7 @@ fn y_at(number: u32) -> f32 {
     return d / (deviation[i] + u.eps);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -37,14 +37,14 @@ fn main(
 
 @group(0) @binding(1) var<storage, read_write> found_edge: array<i32>;
 
-// The value of an element.
+// The element of found with that number.
 fn found_at(number: u32) -> i32 {
     let i = number / u.k;
     let r = number % u.k;
     return select(select(select(select(select(select(f[i], e[i], i32(r) == u.start + 4), d[i], i32(r) == u.start + 3), c[i], i32(r) == u.start + 2), b[i], i32(r) == u.start + 1), a[i], i32(r) == u.start), found_edge[i * u.k + r], i32(r) < u.start || i32(r) > u.start + 5);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

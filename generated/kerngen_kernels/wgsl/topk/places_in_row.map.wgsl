@@ -66,7 +66,7 @@ fn floor_mod(x: i32, y: i32) -> i32 {
     return select(select(rest, rest + y, differs), i32(0), y == i32(0));
 }
 
-// The value of an element.
+// The element of at with that number.
 fn at_at(number: u32) -> i32 {
     let i = number / u.k;
     let r = number % u.k;
@@ -74,7 +74,7 @@ fn at_at(number: u32) -> i32 {
     return chunk * u.length + floor_mod(found_edge[i * u.k + r], u.length);
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

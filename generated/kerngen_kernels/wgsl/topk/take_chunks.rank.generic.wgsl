@@ -18,7 +18,7 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read> chunks: array<i32>;
 @group(0) @binding(2) var<storage, read_write> rank: array<i32>;
 
-// The value of an element.
+// The element of rank with that number.
 fn rank_at(number: u32) -> i32 {
     let i = number / u.k;
     let r = number % u.k;
@@ -29,7 +29,7 @@ fn rank_at(number: u32) -> i32 {
     return rank_sum;
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Where FOURS is 1, whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(WORKGROUP)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,

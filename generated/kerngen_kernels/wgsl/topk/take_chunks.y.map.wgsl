@@ -44,7 +44,7 @@ fn main(
 
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// The value of an element.
+// The element of y with that number.
 fn y_at(number: u32) -> f32 {
     let i = number / u.size_length / u.k;
     let r = number / u.size_length % u.k;
@@ -52,7 +52,7 @@ fn y_at(number: u32) -> f32 {
     return select(-infinity(), x[i * u.n + u32(clamp(ordered[i * u.k + r] * u.length + i32(j), 0, i32(u.n) - 1))], ordered[i * u.k + r] * u.length + i32(j) < i32(u.n));
 }
 
-// Four elements per invocation, apart; the last ones one by one.
+// Whole workgroups have four elements of a lane, apart; others one.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
