@@ -101,9 +101,15 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a guard that is off by one",
-        "kerngen.schedule.per_element:start_invocation",
+        "kerngen.schedule.lowering.positions:start_invocation",
         "t.If(element >= total,",
         "t.If(element >= total - 1,",
+    ),
+    PlantedFault(
+        "a last element that is left out",
+        "kerngen.schedule.coarse:coarse_shader",
+        "t.If(element < total,",
+        "t.If(element < total - 1,",
     ),
     PlantedFault(
         "a maximum that starts too high",
@@ -113,7 +119,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a lost remainder",
-        "kerngen.schedule.per_element:places",
+        "kerngen.schedule.lowering.positions:places",
         "position % extent if number else position",
         "position",
     ),

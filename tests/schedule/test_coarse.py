@@ -114,6 +114,19 @@ def test_elements_that_are_updated_have_one_invocation(
     assert ran(ctx, built.add, m=4, n=7, s=3) == "add.generic_neighbours4:edge"
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("more", [1, 1023])
+def test_more_workgroups_than_a_dimension_has(
+    ctx: gpu.Context, built: ModuleType, more: int
+) -> None:
+    """Behind 65,535 workgroups, of four elements a lane, they are folded into two dimensions."""
+    length = 65_535 * 1024 + more
+    half = np.random.default_rng(more).integers(0, 2048, length).astype(np.float16)
+    tensor = ctx.tensor(half)
+    built.halve(tensor)
+    np.testing.assert_array_equal(tensor.numpy(), half / np.float16(2))
+
+
 def test_few_results_are_not_counted_as_four(
     ctx: gpu.Context, built: ModuleType
 ) -> None:

@@ -30,6 +30,7 @@ SHOWS: Final = {
     "a stale let": "kept",
     "an unclamped gather": "gathered",
     "a guard that is off by one": "parts",
+    "a last element that is left out": "moved",
     "a maximum that starts too high": "greatest",
     "a lost remainder": "moved",
     "signed numbers compared as unsigned": "parts",

@@ -349,7 +349,9 @@ def test_a_budget_says_what_it_left_out(
 
 
 def test_a_budget_says_that_there_was_no_large_call(source: Path) -> None:
-    asked = f"{source.name}:copy", "--schedule", "edge", "--examples", "1"
+    text = "kernel copy(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }"
+    source.write_text(f"{text} schedule copy {{ generic }}", encoding="utf-8")
+    asked = source.name, "--schedule", "generic", "--examples", "1"
     result = run(*asked, "--budget", "4", "--json")
     data = json.loads(result.stdout)
     assert [row["why"] for row in data["results"]] == [f"but no large call: {SPENT}"]
