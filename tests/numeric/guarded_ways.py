@@ -102,7 +102,7 @@ FAULTS = (
         LOAD,
     ),
     Fault("one more in place", "halve.map:edge", "< u.n", "<= u.n", STORE),
-    Fault("half a word more", "narrow.map:edge", ">= u.n", "> u.n", STORE),
+    Fault("half a word more", "narrow.map:edge", "< u.n", "<= u.n", STORE),
     Fault("a term too many", "total.reduce:edge", "i < u.n", "i <= u.n", LOAD),
     Fault(
         "a part too many", "total.reduce:finish", "part < count", "part <= count", LOAD
