@@ -14,7 +14,6 @@ from __future__ import annotations
 from kerngen.ir.staging.stages import Write
 from kerngen.ir.types import Scalar
 from kerngen.plan.size import (
-    NEVER,
     Size,
     ceil_div,
     compare,
@@ -50,11 +49,6 @@ def stores_one(task: Task) -> bool:
         and last.tensor.extents == tuple(index.extent for index in task.domain)
         and not any(isinstance(step, Write) for step in before)
     )
-
-
-def may_fill(task: Task, size: int) -> bool:
-    """Whether a workgroup of `size` may have four elements of each lane: not of `f32[5]`."""
-    return compare(">=", domain_size(task.domain), size * LANES) != NEVER
 
 
 def coarse_shader(

@@ -22,22 +22,12 @@ from kerngen.ir.analysis.conditions import is_conditional
 from kerngen.ir.analysis.reads import free_indices, loads
 from kerngen.ir.nodes import Index
 from kerngen.ir.walk import subscript_value
-from kerngen.plan.size import (
-    ALWAYS,
-    NEVER,
-    ceil_div,
-    compare,
-    divides,
-)
-from kerngen.schedule.coarse import coarse_shader, element_lowerer, may_fill, stores_one
+from kerngen.plan.size import ALWAYS, NEVER, ceil_div, compare, divides
+from kerngen.schedule.coarse import coarse_shader, element_lowerer, stores_one
 from kerngen.schedule.lowering.addresses import row_major
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.positions import (
-    position_name,
-    start_invocation,
-    unravel,
-)
+from kerngen.schedule.lowering.positions import position_name, start_invocation, unravel
 from kerngen.schedule.lowering.steps import (
     is_flat,
     last_extents,
@@ -61,9 +51,8 @@ How many workgroups start in a time is limited: on an H200, boxes of 3 x 3 of 40
 take 126 us, 214 with 64 invocations.  With 256, gathers of few elements take a fifth longer.
 """
 
-
-FEW_TERMS: Final = 64
-"""Fixed numbers of terms up to this are few: a driver unrolls their loops."""
+MOST_UNROLLED: Final = 64
+"""Loops over a fixed number of terms, up to this, are taken to be unrolled by a driver."""
 
 
 def fits_generic(task: Task) -> str:
@@ -117,13 +106,17 @@ def takes_fours(task: Task) -> bool:
     shares = _shares_reads(task)
     if shares and is_scalar_only(task.stage):
         return True
-    few = compare("<=", domain_size(reduction.indices), FEW_TERMS)
+    few = compare("<=", domain_size(reduction.indices), MOST_UNROLLED)
     return _lie_apart(task) and (shares or few == ALWAYS)
 
 
 def _lie_apart(task: Task) -> bool:
-    """Whether the four elements of an invocation lie apart, where rows are no whole vectors."""
-    return stores_one(task) and may_fill(task, MAP_SIZE) and not _overlaps(task)
+    """Whether the four elements of an invocation lie apart, where rows are no whole vectors.
+
+    Not where there can't be as many as a workgroup has with four of each lane: `y: f32[5]`.
+    """
+    fills = compare(">=", domain_size(task.domain), MAP_SIZE * LANES) != NEVER
+    return fills and stores_one(task) and not _overlaps(task)
 
 
 def _shares_reads(task: Task) -> bool:
@@ -147,12 +140,6 @@ def _overlaps(task: Task) -> bool:
     return any(last in place and place & within for place in places)
 
 
-def _updates(task: Task) -> bool:
-    """Whether a stage reads what it writes: elements that two invocations compute would race."""
-    written = task.stage.tensors_written
-    return any(load.tensor in written for value in task.values for load in loads(value))
-
-
 def _four_sums(task: Task) -> Iterator[Variant]:
     """Yield the variants in which a lane computes four sums, of neighbouring elements.
 
@@ -166,7 +153,9 @@ def _four_sums(task: Task) -> Iterator[Variant]:
     whole = all_divisible([lane.extent, *extents], LANES)
     if whole != NEVER:
         yield Variant("aligned", whole, (_row_vector_shader(task, names),))
-    if whole != ALWAYS and _overlaps(task) and stores_one(task) and not _updates(task):
+    # An element that two invocations compute may not be one that either reads.
+    reads_own = not task.stage.tensors_read.isdisjoint(task.stage.tensors_written)
+    if whole != ALWAYS and _overlaps(task) and stores_one(task) and not reads_own:
         long = compare(">=", extent_size(lane.extent), LANES)
         yield Variant("overlapped", long, (_overlapped_shader(task),))
 
@@ -183,10 +172,8 @@ def lower_map(task: Task, options: Options) -> Iterator[Variant]:
     del options
     if aligned := _vector_variant(task):
         yield aligned
-    if stores_one(task) and may_fill(task, MAP_SIZE):
-        yield Variant("edge", ALWAYS, (coarse_shader(task, MAP_SIZE, "edge"),))
-    else:
-        yield Variant("edge", ALWAYS, (_scalar_shader(task, MAP_SIZE, "edge"),))
+    single = coarse_shader if _lie_apart(task) else _scalar_shader
+    yield Variant("edge", ALWAYS, (single(task, MAP_SIZE, "edge"),))
 
 
 def _vector_variant(task: Task) -> Variant | None:
