@@ -180,6 +180,11 @@ def sides_of(task: Task) -> tuple[tuple[ir.Index, ...], tuple[ir.Index, ...]]:
     return (*rows,), (*columns,)
 
 
+def is_of_two_matrices(task: Task) -> bool:
+    """Whether a product is of two matrices, and not of many pairs of them: `c[i, j]`."""
+    return len(task.domain) == 2
+
+
 def is_plain(factor: ir.Expr) -> bool:
     """Whether a factor is one element whose subscripts are bare indices, such as `a[i, p]`."""
     while isinstance(factor, ir.Cast):

@@ -30,7 +30,8 @@ from kerngen.plan.size import (
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.flash.choices import attention_choices
-from kerngen.schedule.gemm.choices import FEWEST_TERMS, tiled_choices
+from kerngen.schedule.gemm.choices import tiled_choices
+from kerngen.schedule.gemm.shallow import FEWEST_TERMS
 from kerngen.schedule.gemm.strategy import fits_gemm, row_of
 from kerngen.schedule.gemm.tiling import SMALL
 from kerngen.schedule.gemv.choices import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 
@@ -40,10 +40,11 @@ NAMED = "gemm_tile256x128x16_micro8x8"
 FOUR = "gemv_rows4_columns4_lanes64x4 when"
 EIGHT = "gemv_rows8_columns8_lanes32x4 when"
 TILES = [
+    "gemm_tile8x128x4_micro8x4 when",
     "generic_neighbours4 when",
+    "gemm_tile16x128x8_micro8x4 when",
     "gemm_tile128x16x8_micro4x4 when",
     "gemm_tile128x32x16_micro8x4 when",
-    "gemm_tile16x128x8_micro4x4 when",
     "gemm_tile32x128x16_micro4x8 when",
     "gemm_tile32x32x32_micro4x4_stream528 when",
     "gemm_tile32x32x64_micro4x4_stream528_slices2 when",
@@ -220,10 +221,20 @@ def test_shaders_are_shared_by_schedules_that_differ_in_their_guard() -> None:
 
 
 def outcomes(program: KernelProgram) -> Iterator[tuple[bool, Mapping[Condition, bool]]]:
-    """Whether the adapter is large, and every outcome of the guards."""
+    """Whether the adapter is large, and outcomes of the guards: a few hold, or a few don't.
+
+    A stage runs the first schedule that applies, and there are three stages: with up to three
+    guards that hold, each schedule of each stage is chosen beside each of the others.
+    """
     guards = dict.fromkeys(c.guard for c in cases_in(program.choices) if c.guard)
-    for large, *values in product((False, True), repeat=1 + len(guards)):
-        yield large, dict(zip(guards, values, strict=True))
+    unlike = (
+        (few, holds)
+        for count in range(4)
+        for few in combinations(guards, count)
+        for holds in (True, False)
+    )
+    for large, (few, holds) in product((False, True), unlike):
+        yield large, {guard: (guard in few) is holds for guard in guards}
 
 
 def run(

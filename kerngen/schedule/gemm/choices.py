@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from kerngen.ir.analysis.reads import loads
 from kerngen.plan.size import ALWAYS, Size, all_of, any_of, compare, select
 from kerngen.schedule.choice import ScheduleChoice
-from kerngen.schedule.contraction import product_of, sides_of
+from kerngen.schedule.contraction import is_of_two_matrices, product_of, sides_of
+from kerngen.schedule.gemm.shallow import shallow_choices
 from kerngen.schedule.gemm.shares import TermShares
 from kerngen.schedule.gemm.skinny import skinny_choices
 from kerngen.schedule.gemm.strategy import shares_terms, suits_gemm, whole_vectors
@@ -100,15 +102,12 @@ H200, a triangle times a square matrix takes 53 us at 1,024 (64 x 64: 81), 272 u
 (32 x 32: 322, shares of 128 x 128: 483) and 1.73 ms at 4,096 (1.80).
 """
 
-FEWEST_TERMS: Final = 8
-MANY_OF_SHORT: Final = 2**18
-"""From 2^18 results on, sums of fewer than 8 terms are serial loops, without tiles."""
-
 SMALL_RESULT: Final = 256
 FEW_TERMS: Final = {True: 256, False: 32}
 MANY_MATRICES: Final = 16384
 TINY_SIDE: Final = 32
 TINY_TERMS: Final = 64
+MANY_OF_TINY: Final = 2**18
 """Products of many small matrices have an invocation for each result: where a matrix has up to 256
 results, and all matrices 16,384 or more.
 
@@ -124,8 +123,8 @@ results or more.
 def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     """Yield the default schedules of a product, each with its guard on the size.
 
-    For a product of two matrices: serial sums of very few terms, tiles for few rows or columns,
-    then those of triangles, or the tiles that should take least time.
+    For a product of two matrices: those for few terms, rows or columns, then those of triangles,
+    or the tiles that should take least time.
     """
     found, _ = product_of(task)
     sides = sides_of(task)
@@ -133,42 +132,70 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     if any(len(side) > 1 for side in sides):
         yield from _fastest(task, reason, WINDOW_TILES)
         return
-    rows, columns = map(domain_size, sides)
-    narrow = any_of(*(compare("<=", side, NARROW) for side in (rows, columns)))
-    terms, results = domain_size(found.over), domain_size(task.domain)
-    many = compare(">=", results, MANY_OF_SHORT)
-    if len(task.domain) == 2:  # Points, as a rule: heads of attention have more terms.
-        fewest = all_of(compare("<", terms, FEWEST_TERMS), many)
-        yield ScheduleChoice("generic", f"below {FEWEST_TERMS} terms", fewest)
-        yield from skinny_choices(task, reason)
-    else:
-        small = all_of(
-            compare("<=", rows * columns, SMALL_RESULT),
-            compare("<=", terms, FEW_TERMS[found.right_axis == found.column]),
-            compare(">=", results, MANY_MATRICES),
-        )
-        yield ScheduleChoice("generic", "many small matrices", small)
-        # Kernels of several stages are attention, as a rule, of which `flash` runs all: each
-        # choice would be a shader that no call runs.
-        if len(task.staged.stages) == 1:
-            fitting = (compare("<=", side, TINY_SIDE) for side in (rows, columns))
-            tiny = all_of(*fitting, compare("<=", terms, TINY_TERMS), many)
-            yield ScheduleChoice(
-                "gemm", f"{reason}; a tile for each matrix", tiny, TINY_OPTIONS
-            )
-            yield from skinny_choices(task, reason)
+    is_single = len(task.staged.stages) == 1
+    if not is_of_two_matrices(task):
+        yield from _of_many_matrices(task, reason, is_single=is_single)
+    # Kernels of several stages with more axes are attention, as a rule, of which `flash` runs all:
+    # each choice would be a shader that no call runs.
+    if is_single or is_of_two_matrices(task):
+        yield from _of_unlike_sides(task, reason)
     if found.is_bounded:
-        few = any_of(narrow, compare("<=", results, FEW_RESULTS))
-        yield ScheduleChoice(
-            "gemm", f"{reason}; there would be few large tiles", few, SMALL_OPTIONS
-        )
-        for most, options in BOUNDED_TILES:
-            up_to = ALWAYS if most is None else compare("<=", results, most)
-            yield ScheduleChoice(
-                "gemm", f"{reason}; tiles have unlike work", up_to, options
-            )
+        yield from _bounded(task, reason)
         return
     yield from _fastest(task, reason, PRODUCT_TILES)
+
+
+def _of_many_matrices(
+    task: Task, reason: str, *, is_single: bool
+) -> Iterator[ScheduleChoice]:
+    """Yield the schedules of products of many small matrices."""
+    found, _ = product_of(task)
+    rows, columns = map(domain_size, sides_of(task))
+    terms, results = domain_size(found.over), domain_size(task.domain)
+    small = all_of(
+        compare("<=", rows * columns, SMALL_RESULT),
+        compare("<=", terms, FEW_TERMS[found.right_axis == found.column]),
+        compare(">=", results, MANY_MATRICES),
+    )
+    yield ScheduleChoice("generic", "many small matrices", small)
+    if is_single:
+        tiny = all_of(
+            *(compare("<=", side, TINY_SIDE) for side in (rows, columns)),
+            compare("<=", terms, TINY_TERMS),
+            compare(">=", results, MANY_OF_TINY),
+        )
+        why = f"{reason}; a tile for each matrix"
+        yield ScheduleChoice("gemm", why, tiny, TINY_OPTIONS)
+
+
+def _of_unlike_sides(task: Task, reason: str) -> Iterator[ScheduleChoice]:
+    """Yield the schedules of products with few terms, rows or columns.
+
+    There are none for triangles, which have tiles of their own, and none if the right factor
+    alone has narrow integers: those are weights, with many rows and columns.
+    """
+    found, _ = product_of(task)
+    left, right = (
+        any(load.tensor.narrow for load in loads(factor))
+        for factor in (found.left, found.right)
+    )
+    if not found.is_bounded and (left or not right):
+        yield from shallow_choices(task, reason)
+        yield from skinny_choices(task, reason)
+
+
+def _bounded(task: Task, reason: str) -> Iterator[ScheduleChoice]:
+    """Yield the schedules of products under a condition, such as triangles."""
+    results = domain_size(task.domain)
+    narrow = (compare("<=", domain_size(side), NARROW) for side in sides_of(task))
+    few = any_of(*narrow, compare("<=", results, FEW_RESULTS))
+    why = f"{reason}; there would be few large tiles"
+    yield ScheduleChoice("gemm", why, few, SMALL_OPTIONS)
+    for most, options in BOUNDED_TILES:
+        up_to = ALWAYS if most is None else compare("<=", results, most)
+        yield ScheduleChoice(
+            "gemm", f"{reason}; tiles have unlike work", up_to, options
+        )
 
 
 def _fastest(

@@ -9,10 +9,8 @@ The tiles of other products would be empty, mostly.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, final
+from typing import Final
 
-from kerngen.ir.analysis.reads import loads
 from kerngen.plan.size import Guard, Size, all_of, any_of, compare
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import product_of, sides_of
@@ -31,70 +29,47 @@ SHALLOW: Final = 32
 MANY_RESULTS: Final = 2**18
 """... and with a side of up to 64, if there are up to 32 terms, and 2^18 results or more."""
 
-SHALLOW_TILE: Final = 8
-BELOW_DEEP_TILE: Final = 15
-LOW: Final = 16
-"""Tiles of 8 terms, with 16 of the short side, are for up to 8 terms, or for up to 15 if the short
-side has up to 16."""
+FEW_TERMS: Final = 8
+FEW_OF_NARROW: Final = 15
+NARROWEST: Final = 16
+"""Tiles of 8 terms are for tall products of up to 8 terms, or of up to 15 with up to 16 columns."""
 
-
-@final
-@dataclass(frozen=True)
-class SkinnyTiles:
-    """Tiles of one orientation: `few` is for fewer terms, `others` for all others."""
-
-    few: Options
-    others: Options
-
-
-TALL: Final = SkinnyTiles(
-    {"tile": (128, 16, 8), "micro": (4, 4)},
-    {"tile": (128, 32, 16), "micro": (8, 4)},
-)
-WIDE: Final = SkinnyTiles(
-    {"tile": (16, 128, 8), "micro": (4, 4)},
-    {"tile": (32, 128, 16), "micro": (4, 8)},
-)
+TALL_OF_FEW_TERMS: Final[Options] = {"tile": (128, 16, 8), "micro": (4, 4)}
+TALL: Final[Options] = {"tile": (128, 32, 16), "micro": (8, 4)}
+WIDE: Final[Options] = {"tile": (32, 128, 16), "micro": (4, 8)}
 """Times on an H200, in us, beside those of tiles of 64 x 64 x 8 for up to 32 terms, and of the
 fastest of `PRODUCT_TILES` for more:
 
-| product | few | others | those |
+| product | of few terms | others | those |
 | --- | --- | --- | --- |
 | 100,000 x 8 by 16, `nn` | 12 | 21 | 20 |
 | 100,000 x 16 by 16, `nt` | 22 | 23 | 37 |
 | 100,000 x 64 by 10, `tn` | 74 | 98 | 135 |
 | 100,000 x 32 by 32, `nt` | 56 | 35 | 61 |
 | 50,000 x 256 by 10, `nn` | 49 | 31 | 36 |
-| 16 x 8 by 100,000, `nn` | 11 | 20 | 19 |
 | 32 x 32 by 100,000, `nt` | 81 | 51 | 90 |
+
+`shallow.py` has the tiles of wide products of few terms.
 """
 
 
 def skinny_choices(task: Task, reason: str) -> Iterator[ScheduleChoice]:
-    """Yield the schedules of a product of matrices whose rows or columns are few.
-
-    There are none for triangles, which have tiles of their own, and none if the right factor
-    alone has narrow integers: those are weights, with many rows and columns.
-    """
+    """Yield the schedules of a product of matrices whose rows or columns are few."""
     found, _ = product_of(task)
-    left, right = (
-        any(load.tensor.narrow for load in loads(factor))
-        for factor in (found.left, found.right)
-    )
-    if found.is_bounded or (right and not left):
-        return
     rows, columns = map(domain_size, sides_of(task))
     terms, results = domain_size(found.over), domain_size(task.domain)
-    for name, tiles, long, short in (
-        ("columns", TALL, rows, columns),
-        ("rows", WIDE, columns, rows),
-    ):
-        guard = _is_skinny(long, short, terms, results)
-        fewer = all_of(compare("<=", terms, BELOW_DEEP_TILE), compare("<=", short, LOW))
-        few = all_of(guard, any_of(compare("<=", terms, SHALLOW_TILE), fewer))
-        why = f"{reason}; there are few {name}"
-        yield ScheduleChoice("gemm", f"{why}, and few terms", few, tiles.few)
-        yield ScheduleChoice("gemm", why, guard, tiles.others)
+    tall = _is_skinny(rows, columns, terms, results)
+    wide = _is_skinny(columns, rows, terms, results)
+    narrowest = compare("<=", columns, NARROWEST)
+    few = any_of(
+        compare("<=", terms, FEW_TERMS),
+        all_of(compare("<=", terms, FEW_OF_NARROW), narrowest),
+    )
+    of_columns = f"{reason}; there are few columns"
+    of_few_terms = f"{of_columns}, and few terms"
+    yield ScheduleChoice("gemm", of_few_terms, all_of(tall, few), TALL_OF_FEW_TERMS)
+    yield ScheduleChoice("gemm", of_columns, tall, TALL)
+    yield ScheduleChoice("gemm", f"{reason}; there are few rows", wide, WIDE)
 
 
 def _is_skinny(long: Size, short: Size, terms: Size, results: Size) -> Guard:

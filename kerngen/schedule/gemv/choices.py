@@ -26,7 +26,7 @@ from kerngen.plan.size import (
     select,
 )
 from kerngen.schedule.choice import ScheduleChoice
-from kerngen.schedule.contraction import Contraction, memory_axis
+from kerngen.schedule.contraction import Contraction, is_of_two_matrices, memory_axis
 from kerngen.schedule.gemv.shape import MatrixLayout
 from kerngen.schedule.gemv.strategy import layout_of, statistic_of
 from kerngen.schedule.lowering.values import LANES
@@ -264,7 +264,7 @@ def few_result_choices(task: Task) -> Iterator[ScheduleChoice]:
     assert found.row is not None, found
     terms, results = domain_size(found.over), domain_size(task.domain)
     rows, columns = (extent_size(x.extent) for x in (found.row, found.column))
-    of_matrices = len(task.domain) == len((found.row, found.column))
+    of_matrices = is_of_two_matrices(task)
     along_terms = _left_axis(found) == found.last
     cached, guard = _fits_cache(found), compare("==", rows, 1)
     if suits_rows(task):
