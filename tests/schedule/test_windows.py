@@ -5,7 +5,9 @@ The results are compared with sums of shifted images in float64.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from types import ModuleType
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
+from kerngen.runtime.calls.choices import kernel_of
 from tests.budget import sampled
 from tests.compile import built_module
 
@@ -50,6 +53,7 @@ WAYS = (
     "tile(16, 32, 16) micro(4, 4)",
     "tile(64, 32, 32) micro(8, 4) stream(2)",
     "tile(32, 32, 32) micro(4, 4) stream(3) slices(2)",
+    "tile(32, 128, 8) micro(8, 4)",
 )
 
 
@@ -144,6 +148,42 @@ def _compare(ctx: gpu.Context, module: Any, size: Sizes) -> None:
         np.testing.assert_allclose(
             found.numpy(), wanted, rtol=1e-4, atol=1e-4, err_msg=str(size)
         )
+
+
+FLAT, SHARED = "gemm_tile32x128x8_micro8x4", "gemm_tile32x128x8_micro8x4_stream1056"
+FLAT_CASES = [
+    # the convolution: the strategies of its forward pass and of its gradient by the image
+    (Sizes(2, 3, 130, 131, 18, 3, 3, pad=1), FLAT, None),
+    (Sizes(1, 3, 400, 384, 33, 2, 2, stride=2), FLAT, None),
+    (Sizes(1, 18, 200, 171, 5, 3, 2, stride=2, pad=1), None, SHARED),
+    (Sizes(2, 3, 130, 131, 16, 3, 3, pad=1), None, None),
+    (Sizes(1, 13, 184, 184, 33, 2, 2), None, None),
+]
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[ModuleType]:
+    with built_module(CONV.replace("schedule conv", "// schedule conv")) as module:
+        yield module
+
+
+@pytest.mark.parametrize(("size", "forward", "by_image"), FLAT_CASES)
+def test_few_kernels_have_flat_tiles(
+    ctx: gpu.Context,
+    made: ModuleType,
+    size: Sizes,
+    forward: str | None,
+    by_image: str | None,
+) -> None:
+    if forward or by_image:
+        _compare(ctx, made, size)
+    high, wide = size.of_result()
+    every = {**asdict(size), "p": high, "t": wide, "h_len": size.h, "w_len": size.w}
+    for function, expected in ((made.conv, forward), (made.by_image, by_image)):
+        dims = {name: every[name] for name in kernel_of(function).size_names}
+        (choice,) = ctx.choices(function, **dims)
+        flat = choice.strategy if choice.strategy in {FLAT, SHARED} else None
+        assert flat == expected
 
 
 SUMS = """

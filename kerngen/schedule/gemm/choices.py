@@ -10,11 +10,14 @@ from kerngen.ir.analysis.reads import loads
 from kerngen.plan.size import ALWAYS, Size, all_of, any_of, compare, select
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import is_of_two_matrices, product_of, sides_of
+from kerngen.schedule.gemm.phases import phases_of
 from kerngen.schedule.gemm.shallow import shallow_choices
 from kerngen.schedule.gemm.shares import TermShares
 from kerngen.schedule.gemm.skinny import skinny_choices
 from kerngen.schedule.gemm.strategy import shares_terms, suits_gemm, whole_vectors
 from kerngen.schedule.gemm.tiling import (
+    FLAT_OPTIONS,
+    FLAT_SHARED_OPTIONS,
     HIGH_OPTIONS,
     LARGE_OPTIONS,
     LARGEST_OPTIONS,
@@ -84,6 +87,33 @@ there, forward and backward, with 3 to 1,024 channels, 1 x 1 to 7 x 7, the choic
 than the best of the six for each, at worst 29 %; tiles of 128 x 64 for all take 48 % more.
 """
 
+FEW_KERNELS: Final = (17, 32)
+TERMS_OF_FEW_KERNELS: Final = 1024
+TERMS_OF_PATCHES: Final = 48
+MANY_PLACES: Final = 2**15
+"""Convolutions of many places have flat tiles of 32 rows where there are 17 to 32 kernels and up to
+1,024 terms, or more kernels and up to 48 terms, as of patches.
+
+An invocation has four columns, and so the places of four windows, not eight.  Their gradients have
+shares, as in the tiles above.  On an H200, in us, beside the fastest of `WINDOW_TILES`:
+
+| convolution | a tile each | shares | those |
+| --- | --- | --- | --- |
+| 64 x 3 x 64 x 64 by 32 of 3 x 3 | 36 | 41 | 49 |
+| 8 x 24 x 112 x 112 by 24 of 3 x 3 | 60 | 78 | 87 |
+| 8 x 48 x 100 x 100 by 32 of 3 x 3 | 98 | 137 | 129 |
+| 1 x 32 x 512 x 512 by 32 of 3 x 3 | 198 | 223 | 269 |
+| 16 x 64 x 64 x 64 by 24 of 1 x 1 | 12 | 14 | 18 |
+| 1 x 256 x 200 x 200 by 32 of 3 x 3 | 348 | 272 | 332 |
+| 64 x 3 x 10,000 by 32 of 9 | 73 | 77 | 99 |
+| 32 x 3 x 224 x 224 by 96 of 4 x 4, stride 4 | 51 | | 73 |
+| 128 x 3 x 32 x 32 by 64 of 3 x 3 | 34 | | 37 |
+| 8 x 64 x 56 x 56 by 128 of 3 x 3 | 146 | 191 | 111 |
+| gradient of 8 x 32 x 100 x 100 by 48 of 3 x 3 | 141 | 99 | 128 |
+| gradient of 4 x 20 x 131 x 131 by 20 of 5 x 5 | 141 | 120 | 131 |
+| gradient of 2 x 32 x 256 x 256 by 32 of 3 x 3, stride 2 | 44 | 44 | 57 |
+"""
+
 NARROW: Final = 64
 FEW_RESULTS: Final = 512 * 512
 """A triangle has small tiles if a side is up to 64, or its results are up to 512 x 512."""
@@ -130,6 +160,7 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     sides = sides_of(task)
     reason = "two factors, each read once per tile"
     if any(len(side) > 1 for side in sides):
+        yield from _of_few_kernels(task, reason)
         yield from _fastest(task, reason, WINDOW_TILES)
         return
     is_single = len(task.staged.stages) == 1
@@ -143,6 +174,21 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
         yield from _bounded(task, reason)
         return
     yield from _fastest(task, reason, PRODUCT_TILES)
+
+
+def _of_few_kernels(task: Task, reason: str) -> Iterator[ScheduleChoice]:
+    """Yield the schedule of a convolution of many places by few kernels, or of few terms."""
+    rows, columns = map(domain_size, sides_of(task))
+    terms, (least, most) = domain_size(product_of(task)[0].over), FEW_KERNELS
+    few = all_of(compare("<=", rows, most), compare("<=", terms, TERMS_OF_FEW_KERNELS))
+    guard = all_of(
+        compare(">=", rows, least),
+        compare(">=", columns, MANY_PLACES),
+        any_of(few, compare("<=", terms, TERMS_OF_PATCHES)),
+    )
+    why = f"{reason}; there are few kernels or terms"
+    options = FLAT_OPTIONS if phases_of(task) is None else FLAT_SHARED_OPTIONS
+    yield ScheduleChoice("gemm", why, guard, options)
 
 
 def _of_many_matrices(
