@@ -130,8 +130,8 @@ def _each(operations: int) -> Callable[[Sizes], int]:
 # Sizes of the rows below, in the order of the dims that each row names: those of products
 # are m, k, n; those of attention b, h, s, d, t, e; those of convolutions b, c, h, w of the
 # images, o, r, s of the kernels, pad, stride and dilation. `_ODD` has no aligned lengths, `_MEDIUM`
-# is as of text encoders and small networks, `_SKINNY` and `_FEW` have few rows, `_DECODED` one
-# query, and `_SMALL...` are for other adapters than GPUs.
+# is as of text encoders and small networks, `_SHALLOW` has few terms, `_SKINNY` and `_FEW` few rows,
+# `_DECODED` one query, and `_SMALL...` are for other adapters than GPUs.
 
 _SQUARE: Final = tuple((n, n, n) for n in (4096, 2048, 8192))
 _ODD: Final = ((4095, 4097, 4093), (1000, 3000, 777))
@@ -141,6 +141,7 @@ _MEDIUM: Final = (
     (128, 784, 256),
     *((n, n, n) for n in (320, 512, 768, 1024)),
 )
+_SHALLOW: Final = ((501, 5, 20_001), (2047, 12, 2049))
 _SKINNY: Final = tuple(
     (m, n, n) for n in (4096, 8192, 16384) for m in (1, 2, 4, 8, 16, 32, 64)
 )
@@ -167,7 +168,11 @@ _IMAGES: Final = (
     (32, 64, 56, 56, 256, 1, 1, 0, 1, 1),
     (4, 64, 256, 256, 3, 3, 3, 1, 1, 1),  # to a photograph
 )
-_GRAY: Final = ((64, 1, 28, 28, 32, 3, 3, 0, 1, 1),)  # a first layer, of 9 terms
+_FIRST: Final = (  # first layers: of 9 and of 27 terms, and of patches
+    (64, 1, 28, 28, 32, 3, 3, 0, 1, 1),
+    (64, 3, 64, 64, 32, 3, 3, 1, 1, 1),
+    (32, 3, 224, 224, 96, 4, 4, 0, 4, 1),
+)
 _DEPTHWISE: Final = (
     (32, 128, 56, 56, 3, 3, 1, 1, 1),
     (32, 512, 14, 14, 3, 3, 1, 1, 1),
@@ -198,13 +203,13 @@ STANDARD: Final = (
     Standard(
         "matmul.matmul_nn",
         _product,
-        shapes("m k n", *_SQUARE, *_ODD, *_MEDIUM, *_FEW),
+        shapes("m k n", *_SQUARE, *_ODD, *_MEDIUM, *_SHALLOW, *_FEW),
         shapes("m k n", *_SMALL),
     ),
     Standard(
         "matmul.matmul_nt",
         _product,
-        shapes("m k n", *_SQUARE, *_ODD, *_MEDIUM, *_SKINNY),
+        shapes("m k n", *_SQUARE, *_ODD, *_MEDIUM, *_SHALLOW, *_SKINNY),
         shapes("m k n", *_SMALL),
     ),
     Standard(
@@ -318,7 +323,7 @@ STANDARD: Final = (
     Standard(
         "conv.conv2d",
         _convolution,
-        shapes(f"b c h w {_KERNELS}", *_IMAGES, *_GRAY),
+        shapes(f"b c h w {_KERNELS}", *_IMAGES, *_FIRST),
         shapes(f"b c h w {_KERNELS}", *_SMALL_IMAGES),
     ),
     Standard(
