@@ -150,7 +150,7 @@ def test_the_standard_kernels_take_few_lines_and_files() -> None:
     folder = ROOT / "generated" / "kerngen_kernels" / "wgsl"
     plans = (plan.read_text("utf-8") for plan in folder.glob("*/*.plan"))
     kernels = sum(len(re.findall("^kernel ", text, re.MULTILINE)) for text in plans)
-    assert len([*folder.glob("*/*.wgsl")]) <= 5.1 * kernels
+    assert len([*folder.glob("*/*.wgsl")]) <= 5.2 * kernels
     lines = sum(file.read_text("utf-8").count("\n") for file in GENERATED)
     assert lines <= 95 * kernels
 

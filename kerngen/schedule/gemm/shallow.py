@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kerngen.plan.size import Guard, all_of, compare
+from kerngen.plan.size import all_of, compare
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import is_of_two_matrices, product_of, sides_of
 from kerngen.schedule.sizes import domain_size
@@ -23,12 +23,10 @@ MANY: Final = 2**18
 
 SHALLOWEST: Final = 8
 SHALLOW: Final = 24
+SHALLOW_ALONG_TERMS: Final = 15
 NARROW: Final = 64
-"""Shallow products have up to 8 terms, or up to 24, and more than 64 columns."""
-
-LOW: Final = 16
-SHALLOW_OF_LOW: Final = 15
-"""If the right factor lies along the terms, those of 9 to 15 terms have up to 16 rows."""
+"""Shallow products have up to 8 terms, or up to 24, and more than 64 columns; up to 15 if the right
+factor lies along the terms."""
 
 SHALLOWEST_TILES: Final[Options] = {"tile": (8, 128, 4), "micro": (8, 4)}
 SHALLOW_TILES: Final[Options] = {"tile": (16, 128, 8), "micro": (8, 4)}
@@ -47,12 +45,13 @@ four, and of the fastest of `PRODUCT_TILES`:
 | 5000 x 8 by 999 | `nt` | 15 | 17 | 50 | 22 |
 | 3001 x 9 by 3001 | `nn` | 24 | 24 | 49 | 34 |
 | 2047 x 16 by 2049 | `nn` | 15 | 15 | 35 | 20 |
+| 4096 x 12 by 4096 | `nt` | 45 | 35 | | 55 |
+| 3001 x 15 by 3001 | `nt` | 30 | 30 | | 35 |
 | 4096 x 16 by 4096 | `nt` | 68 | 41 | | 36 |
 | 3001 x 24 by 3001 | `nn` | 33 | 29 | | 40 |
 | 4095 x 24 by 4096 | `nt` | 96 | 54 | | 54 |
 | 2048 x 32 by 2048 | `nn` | 18 | 14 | | 14 |
 | 256 x 16 by 256 | `nn` | 3.7 | 3.3 | | 3.6 |
-| 12 x 14 by 70,001 | `nt` | 7.5 | 7.5 | | |
 """
 
 
@@ -62,11 +61,10 @@ def shallow_choices(task: Task, reason: str) -> Iterator[ScheduleChoice]:
     The serial loops are for two matrices; of more, each is small as a rule.
     """
     found, _ = product_of(task)
-    rows, columns = map(domain_size, sides_of(task))
+    _, columns = map(domain_size, sides_of(task))
     terms, wide = domain_size(found.over), compare(">", columns, NARROW)
-    few: Guard = compare("<=", terms, SHALLOW)
-    if found.right_axis == found.last:
-        few = all_of(compare("<=", terms, SHALLOW_OF_LOW), compare("<=", rows, LOW))
+    along_terms = found.right_axis == found.last
+    few = compare("<=", terms, SHALLOW_ALONG_TERMS if along_terms else SHALLOW)
     why = f"{reason}; there are few terms"
     shallowest = all_of(wide, compare("<=", terms, SHALLOWEST))
     yield ScheduleChoice("gemm", why, shallowest, SHALLOWEST_TILES)
