@@ -346,7 +346,7 @@ def _unless_tiles_fill(task: Task) -> Iterator[ScheduleChoice]:
     than a quarter of one of its sides (8) is filled.  Few channels of many images have low tiles:
     the gradient of photographs, of 3 channels, took 7 ms without them, and 0.2 in them.  Many
     results of a convolution have tiles from 8 terms on: 32 kernels of 3 x 3 over 64 images of
-    1 x 28 x 28 take 9 us, and 22 without; but 8 kernels over 16 images 6, and 4.
+    1 x 28 x 28 take 8 us, and 22 without; but 8 kernels over 16 images 6, and 4.
     """
     found, _ = product_of(task)
     rows, columns = sides_of(task)

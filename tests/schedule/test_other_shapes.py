@@ -14,6 +14,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, f32
 from kerngen.runtime.calls.choices import kernel_of
+from kerngen_kernels import matmul
 from tests.compile import built, built_module
 from tests.language.cases import Inputs
 
@@ -104,6 +105,9 @@ PRODUCT = """
 kernel nn(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum[p] a[i, p] * b[p, j]; }
 kernel nt(a: f32[m, k], b: f32[n, k]) -> c: f32[m, n] { c[i, j] = sum[p] a[i, p] * b[j, p]; }
 kernel tn(a: f32[k, m], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum[p] a[p, i] * b[p, j]; }
+kernel upper(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {
+    c[i, j] = sum[p when p <= i] a[i, p] * b[p, j];
+}
 kernel mv(a: f32[m, k], b: f32[k]) -> c: f32[m] { c[i] = sum[p] a[i, p] * b[p]; }
 kernel vm(a: f32[k, n], b: f32[k]) -> c: f32[n] { c[j] = sum[p] a[p, j] * b[p]; }
 kernel tt(a: f32[k, m], b: f32[n, k]) -> c: f32[m, n] { c[i, j] = sum[p] a[p, i] * b[j, p]; }
@@ -190,6 +194,8 @@ CHOSEN = {
     ("each", (24, 65, 24)): "gemm_tile32x32x32_micro4x4_stream528",
     ("each", (300, 64, 10)): "gemm_tile128x32x16_micro8x4",
     ("each", (200, 64, 10)): "gemm_tile32x32x32_micro4x4_stream528",
+    ("upper", (4096, 3, 4096)): "generic_neighbours4",
+    ("upper", (4096, 8, 4096)): "gemm_tile64x128x16_micro8x8",
     ("lower", (300, 0, 10)): "gemm_tile32x32x32_micro4x4_stream528",
     ("each", (3, 300, 3)): "gemm_tile32x32x64_micro4x4_stream528_slices2",
 }
@@ -213,6 +219,32 @@ def test_what_is_chosen(
     assert choice.strategy == CHOSEN[name, sizes]
 
 
+FEW_ROWS = {
+    ("nn", (2, 9, 100_000)): "gemv_rows2",
+    ("nn", (2, 8, 100_000)): "gemm_tile8x128x4_micro8x4",
+    ("nn", (2, 8, 2048)): "gemv_rows2",
+    ("nn", (8, 25, 100_000)): "gemv_rows8",
+    ("nn", (8, 24, 100_000)): "gemm_tile16x128x8_micro8x4",
+    ("nn", (8, 24, 1536)): "gemv_rows8",
+    ("nt", (5, 256, 200_000)): "gemv_rows6_columns8",
+    ("nt", (5, 255, 200_000)): "gemm_tile32x128x16_micro4x8",
+    ("nt", (5, 6, 200_000)): "gemm_tile8x128x4_micro8x4",
+    ("nt", (12, 14, 70_001)): "gemm_tile16x128x8_micro8x4",
+    ("nt", (5, 100, 1280)): "gemv_rows6_columns8",
+    ("nt", (5, 20, 1280)): "gemm_tile32x32x32_micro4x4_stream528",
+}
+"""The strategies of the standard products where rows are few, by the numbers of their terms."""
+
+
+@pytest.mark.parametrize(("name", "sizes"), FEW_ROWS)
+def test_few_rows_of_few_terms(
+    ctx: Context, name: str, sizes: tuple[int, int, int]
+) -> None:
+    function = getattr(matmul, f"matmul_{name}")
+    (choice,) = ctx.choices(function, **dict(zip("mkn", sizes, strict=True)))
+    assert choice.strategy == FEW_ROWS[name, sizes]
+
+
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
@@ -220,6 +252,9 @@ def test_what_is_chosen(
         ("nt", (33_000, 20, 31)),
         ("tt", (4500, 8, 60)),
         ("nn", (15, 13, 33_001)),
+        ("nn", (33, 5, 257)),
+        ("nt", (12, 8, 131)),
+        ("tt", (9, 3, 260)),
         ("nt", (31, 20, 33_000)),
         ("each", (30, 41, 31)),
         ("each", (300, 7, 4)),

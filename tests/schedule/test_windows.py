@@ -157,12 +157,15 @@ FLAT_CASES = [
     (Sizes(1, 3, 400, 384, 33, 2, 2, stride=2), FLAT, None),
     (Sizes(1, 18, 200, 171, 5, 3, 2, stride=2, pad=1), None, SHARED),
     (Sizes(2, 3, 130, 131, 16, 3, 3, pad=1), None, None),
-    (Sizes(1, 13, 184, 184, 33, 2, 2), None, None),
+    (Sizes(1, 12, 184, 184, 96, 2, 2), FLAT, None),
+    (Sizes(1, 13, 184, 184, 96, 2, 2), None, None),
+    (Sizes(1, 12, 184, 184, 97, 2, 2), None, None),
+    (Sizes(1, 8, 184, 184, 500, 2, 2), FLAT, None),
 ]
 
 
 @pytest.fixture(scope="module")
-def made() -> Iterator[ModuleType]:
+def convolutions() -> Iterator[ModuleType]:
     with built_module(CONV.replace("schedule conv", "// schedule conv")) as module:
         yield module
 
@@ -170,16 +173,19 @@ def made() -> Iterator[ModuleType]:
 @pytest.mark.parametrize(("size", "forward", "by_image"), FLAT_CASES)
 def test_few_kernels_have_flat_tiles(
     ctx: gpu.Context,
-    made: ModuleType,
+    convolutions: ModuleType,
     size: Sizes,
     forward: str | None,
     by_image: str | None,
 ) -> None:
-    if forward or by_image:
-        _compare(ctx, made, size)
+    if size.o < 40 and (forward or by_image):
+        _compare(ctx, convolutions, size)
     high, wide = size.of_result()
     every = {**asdict(size), "p": high, "t": wide, "h_len": size.h, "w_len": size.w}
-    for function, expected in ((made.conv, forward), (made.by_image, by_image)):
+    for function, expected in (
+        (convolutions.conv, forward),
+        (convolutions.by_image, by_image),
+    ):
         dims = {name: every[name] for name in kernel_of(function).size_names}
         (choice,) = ctx.choices(function, **dims)
         flat = choice.strategy if choice.strategy in {FLAT, SHARED} else None

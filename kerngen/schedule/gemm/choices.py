@@ -10,14 +10,12 @@ from kerngen.ir.analysis.reads import loads
 from kerngen.plan.size import ALWAYS, Size, all_of, any_of, compare, select
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import is_of_two_matrices, product_of, sides_of
-from kerngen.schedule.gemm.phases import phases_of
-from kerngen.schedule.gemm.shallow import shallow_choices
+from kerngen.schedule.gemm.few_kernels import few_kernel_choices
+from kerngen.schedule.gemm.shallow import serial_choices, shallow_choices
 from kerngen.schedule.gemm.shares import TermShares
 from kerngen.schedule.gemm.skinny import skinny_choices
 from kerngen.schedule.gemm.strategy import shares_terms, suits_gemm, whole_vectors
 from kerngen.schedule.gemm.tiling import (
-    FLAT_OPTIONS,
-    FLAT_SHARED_OPTIONS,
     HIGH_OPTIONS,
     LARGE_OPTIONS,
     LARGEST_OPTIONS,
@@ -87,34 +85,7 @@ there, forward and backward, with 3 to 1,024 channels, 1 x 1 to 7 x 7, the choic
 than the best of the six for each, at worst 29 %; tiles of 128 x 64 for all take 48 % more.
 """
 
-FEW_KERNELS: Final = (17, 32)
-TERMS_OF_FEW_KERNELS: Final = 1024
-TERMS_OF_PATCHES: Final = 48
-MANY_PLACES: Final = 2**15
-"""Convolutions of many places have flat tiles of 32 rows where there are 17 to 32 kernels and up to
-1,024 terms, or more kernels and up to 48 terms, as of patches.
-
-An invocation has four columns, and so the places of four windows, not eight.  Their gradients have
-shares, as in the tiles above.  On an H200, in us, beside the fastest of `WINDOW_TILES`:
-
-| convolution | a tile each | shares | those |
-| --- | --- | --- | --- |
-| 64 x 3 x 64 x 64 by 32 of 3 x 3 | 36 | 41 | 49 |
-| 8 x 24 x 112 x 112 by 24 of 3 x 3 | 60 | 78 | 87 |
-| 8 x 48 x 100 x 100 by 32 of 3 x 3 | 98 | 137 | 129 |
-| 1 x 32 x 512 x 512 by 32 of 3 x 3 | 198 | 223 | 269 |
-| 16 x 64 x 64 x 64 by 24 of 1 x 1 | 12 | 14 | 18 |
-| 1 x 256 x 200 x 200 by 32 of 3 x 3 | 348 | 272 | 332 |
-| 64 x 3 x 10,000 by 32 of 9 | 73 | 77 | 99 |
-| 32 x 3 x 224 x 224 by 96 of 4 x 4, stride 4 | 51 | | 73 |
-| 128 x 3 x 32 x 32 by 64 of 3 x 3 | 34 | | 37 |
-| 8 x 64 x 56 x 56 by 128 of 3 x 3 | 146 | 191 | 111 |
-| gradient of 8 x 32 x 100 x 100 by 48 of 3 x 3 | 141 | 99 | 128 |
-| gradient of 4 x 20 x 131 x 131 by 20 of 5 x 5 | 141 | 120 | 131 |
-| gradient of 2 x 32 x 256 x 256 by 32 of 3 x 3, stride 2 | 44 | 44 | 57 |
-"""
-
-NARROW: Final = 64
+NARROW_TRIANGLE: Final = 64
 FEW_RESULTS: Final = 512 * 512
 """A triangle has small tiles if a side is up to 64, or its results are up to 512 x 512."""
 
@@ -133,7 +104,7 @@ H200, a triangle times a square matrix takes 53 us at 1,024 (64 x 64: 81), 272 u
 """
 
 SMALL_RESULT: Final = 256
-FEW_TERMS: Final = {True: 256, False: 32}
+TERMS_OF_SMALL: Final = {True: 256, False: 32}
 MANY_MATRICES: Final = 16384
 TINY_SIDE: Final = 32
 TINY_TERMS: Final = 64
@@ -160,7 +131,7 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     sides = sides_of(task)
     reason = "two factors, each read once per tile"
     if any(len(side) > 1 for side in sides):
-        yield from _of_few_kernels(task, reason)
+        yield from few_kernel_choices(task, reason)
         yield from _fastest(task, reason, WINDOW_TILES)
         return
     is_single = len(task.staged.stages) == 1
@@ -169,26 +140,11 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     # Kernels of several stages with more axes are attention, as a rule, of which `flash` runs all:
     # each choice would be a shader that no call runs.
     if is_single or is_of_two_matrices(task):
-        yield from _of_unlike_sides(task, reason)
+        yield from _of_few(task, reason)
     if found.is_bounded:
         yield from _bounded(task, reason)
         return
     yield from _fastest(task, reason, PRODUCT_TILES)
-
-
-def _of_few_kernels(task: Task, reason: str) -> Iterator[ScheduleChoice]:
-    """Yield the schedule of a convolution of many places by few kernels, or of few terms."""
-    rows, columns = map(domain_size, sides_of(task))
-    terms, (least, most) = domain_size(product_of(task)[0].over), FEW_KERNELS
-    few = all_of(compare("<=", rows, most), compare("<=", terms, TERMS_OF_FEW_KERNELS))
-    guard = all_of(
-        compare(">=", rows, least),
-        compare(">=", columns, MANY_PLACES),
-        any_of(few, compare("<=", terms, TERMS_OF_PATCHES)),
-    )
-    why = f"{reason}; there are few kernels or terms"
-    options = FLAT_OPTIONS if phases_of(task) is None else FLAT_SHARED_OPTIONS
-    yield ScheduleChoice("gemm", why, guard, options)
 
 
 def _of_many_matrices(
@@ -200,7 +156,7 @@ def _of_many_matrices(
     terms, results = domain_size(found.over), domain_size(task.domain)
     small = all_of(
         compare("<=", rows * columns, SMALL_RESULT),
-        compare("<=", terms, FEW_TERMS[found.right_axis == found.column]),
+        compare("<=", terms, TERMS_OF_SMALL[found.right_axis == found.column]),
         compare(">=", results, MANY_MATRICES),
     )
     yield ScheduleChoice("generic", "many small matrices", small)
@@ -214,18 +170,20 @@ def _of_many_matrices(
         yield ScheduleChoice("gemm", why, tiny, TINY_OPTIONS)
 
 
-def _of_unlike_sides(task: Task, reason: str) -> Iterator[ScheduleChoice]:
+def _of_few(task: Task, reason: str) -> Iterator[ScheduleChoice]:
     """Yield the schedules of products with few terms, rows or columns.
 
-    There are none for triangles, which have tiles of their own, and none if the right factor
-    alone has narrow integers: those are weights, with many rows and columns.
+    No tiles are among them for triangles, which have their own, nor if the right factor alone has
+    narrow integers: those are weights, with many rows and columns.
     """
     found, _ = product_of(task)
     left, right = (
         any(load.tensor.narrow for load in loads(factor))
         for factor in (found.left, found.right)
     )
-    if not found.is_bounded and (left or not right):
+    if found.is_bounded:
+        yield from serial_choices(task)
+    elif left or not right:
         yield from shallow_choices(task, reason)
         yield from skinny_choices(task, reason)
 
@@ -233,7 +191,9 @@ def _of_unlike_sides(task: Task, reason: str) -> Iterator[ScheduleChoice]:
 def _bounded(task: Task, reason: str) -> Iterator[ScheduleChoice]:
     """Yield the schedules of products under a condition, such as triangles."""
     results = domain_size(task.domain)
-    narrow = (compare("<=", domain_size(side), NARROW) for side in sides_of(task))
+    narrow = (
+        compare("<=", domain_size(side), NARROW_TRIANGLE) for side in sides_of(task)
+    )
     few = any_of(*narrow, compare("<=", results, FEW_RESULTS))
     why = f"{reason}; there would be few large tiles"
     yield ScheduleChoice("gemm", why, few, SMALL_OPTIONS)

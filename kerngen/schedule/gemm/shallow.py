@@ -3,7 +3,7 @@
     20,000 x 3 by 3 x 501       points, projected
     3,001 x 12 by 12 x 3,001    features by features
 
-A turn of other tiles has 16 to 64 terms, of which most would be zeros.
+A turn of the tiles of large products has 16 to 64 terms, of which most would be zeros.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Options, Task
 
 FEWEST_TERMS: Final = 8
-MANY: Final = 2**18
-"""Of fewer than 8 terms, 2^18 results or more in up to 64 columns are serial loops, without tiles."""
+RESULTS_OF_SERIAL: Final = 2**18
+"""Sums of fewer than 8 terms are serial loops, without tiles, from 2^18 results on, where flat tiles
+are not for them: in up to 64 columns, and for triangles."""
 
-SHALLOWEST: Final = 8
-SHALLOW: Final = 24
-SHALLOW_ALONG_TERMS: Final = 15
-NARROW: Final = 64
-"""Shallow products have up to 8 terms, or up to 24, and more than 64 columns; up to 15 if the right
+TERMS_OF_SHALLOWEST: Final = 8
+TERMS_OF_SHALLOW: Final = 24
+TERMS_ALONG_RIGHT: Final = 15
+COLUMNS_OF_SERIAL: Final = 64
+"""Shallow products have more than 64 columns, and up to 8 terms, or up to 24; up to 15 if the right
 factor lies along the terms."""
 
 SHALLOWEST_TILES: Final[Options] = {"tile": (8, 128, 4), "micro": (8, 4)}
@@ -56,20 +57,27 @@ four, and of the fastest of `PRODUCT_TILES`:
 
 
 def shallow_choices(task: Task, reason: str) -> Iterator[ScheduleChoice]:
-    """Yield the schedules of a product of few terms: in flat tiles where there are many columns.
-
-    The serial loops are for two matrices; of more, each is small as a rule.
-    """
+    """Yield the schedules of a product of few terms: flat tiles where there are many columns."""
     found, _ = product_of(task)
     _, columns = map(domain_size, sides_of(task))
-    terms, wide = domain_size(found.over), compare(">", columns, NARROW)
+    terms, wide = domain_size(found.over), compare(">", columns, COLUMNS_OF_SERIAL)
     along_terms = found.right_axis == found.last
-    few = compare("<=", terms, SHALLOW_ALONG_TERMS if along_terms else SHALLOW)
+    most = TERMS_ALONG_RIGHT if along_terms else TERMS_OF_SHALLOW
     why = f"{reason}; there are few terms"
-    shallowest = all_of(wide, compare("<=", terms, SHALLOWEST))
+    shallowest = all_of(wide, compare("<=", terms, TERMS_OF_SHALLOWEST))
     yield ScheduleChoice("gemm", why, shallowest, SHALLOWEST_TILES)
+    yield from serial_choices(task)
+    shallow = all_of(wide, compare("<=", terms, most))
+    yield ScheduleChoice("gemm", why, shallow, SHALLOW_TILES)
+
+
+def serial_choices(task: Task) -> Iterator[ScheduleChoice]:
+    """Yield the serial loops of a product of two matrices of very few terms.
+
+    Of more matrices, each is small as a rule, and has schedules of its own.
+    """
     if is_of_two_matrices(task):
-        many = compare(">=", domain_size(task.domain), MANY)
+        terms = domain_size(product_of(task)[0].over)
+        many = compare(">=", domain_size(task.domain), RESULTS_OF_SERIAL)
         fewest = all_of(compare("<", terms, FEWEST_TERMS), many)
         yield ScheduleChoice("generic", f"below {FEWEST_TERMS} terms", fewest)
-    yield ScheduleChoice("gemm", why, all_of(wide, few), SHALLOW_TILES)

@@ -237,10 +237,6 @@ than 10 % faster than 8 x 128 x 8:
 | 4 x 64 x 256 x 256 by 3 x 3 x 3 | 201 | 268 | 394 |
 """
 
-FLAT_OPTIONS: Final[Options] = {"tile": (32, 128, 8), "micro": (8, 4)}
-FLAT_SHARED_OPTIONS: Final[Options] = {**FLAT_OPTIONS, "stream": (8 * MULTIPROCESSORS,)}
-"""For windows by few kernels, of few terms or many places; `choices.py` has times."""
-
 WINDOWED_OPTIONS: Final[Options] = {
     "tile": (64, 64, 16),
     "micro": (4, 8),
