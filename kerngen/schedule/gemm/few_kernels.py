@@ -22,7 +22,8 @@ from kerngen.schedule.task import Options, Task
 
 MANY_PLACES: Final = 2**15
 FEWEST_KERNELS: Final = 17
-MOST_BY_KERNELS: Final = ((32, 1024), (96, 48), (None, 32))
+TERMS_BY_KERNELS: Final = ((32, 1024), (96, 48))
+TERMS_OF_ANY: Final = 32
 """For 2^15 places or more and 17 kernels or more: up to 1,024 terms of up to 32 kernels, 48 of up to
 96, and 32 of any number."""
 
@@ -57,18 +58,11 @@ def few_kernel_choices(task: Task, reason: str) -> Iterator[ScheduleChoice]:
     """Yield the schedule of a convolution of many places by few kernels, or of few terms."""
     kernels, places = map(domain_size, sides_of(task))
     terms = domain_size(product_of(task)[0].over)
-    few = any_of(
-        *(
-            (
-                compare("<=", terms, most_terms)
-                if most is None
-                else all_of(
-                    compare("<=", kernels, most), compare("<=", terms, most_terms)
-                )
-            )
-            for most, most_terms in MOST_BY_KERNELS
-        )
+    by_kernels = (
+        all_of(compare("<=", kernels, most), compare("<=", terms, most_terms))
+        for most, most_terms in TERMS_BY_KERNELS
     )
+    few = any_of(*by_kernels, compare("<=", terms, TERMS_OF_ANY))
     guard = all_of(
         compare(">=", kernels, FEWEST_KERNELS), compare(">=", places, MANY_PLACES), few
     )
