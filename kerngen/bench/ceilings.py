@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Final, final
 
 from kerngen.bench.case import BenchCase, kernel_case
-from kerngen.bench.measure import SamplingLimits, clock_of, measure
-from kerngen.compiler import compile_text
-from kerngen.jit.memory import functions, installed
+from kerngen.bench.measure import Ramp, SamplingLimits, clock_of, measure, no_ramp
+from kerngen.jit.compiling import load
 from kerngen.runtime import Context
 
-_SOURCE: Final = Path(__file__).with_suffix(".kern")
+SOURCE: Final = Path(__file__).with_suffix(".kern")
+"""The kernels that are timed: a copy, and multiplications."""
+
 _MULTIPLICATIONS: Final = 512
 """The `fma` for each element of the kernel `multiply` in `ceilings.kern`."""
 _COPIED: Final = {"gpu": 2**28, "software": 2**22, "reference": 2**20}
@@ -34,24 +35,25 @@ class Ceilings:
         return max(case.bytes / self.bytes, case.operations / self.operations)
 
 
-def find_ceilings(ctx: Context, effort: SamplingLimits) -> Ceilings:
+def find_ceilings(
+    ctx: Context, effort: SamplingLimits, ramp: Ramp = no_ramp
+) -> Ceilings:
     """Measure the ceilings by a copy, and by a kernel of many `fma`."""
-    text = _SOURCE.read_text("utf-8")
-    compiled = compile_text(text, _SOURCE.name, formatted=False)
-    with installed([compiled]) as modules:
-        of = functions(compiled, modules[_SOURCE.name])
-        copied = min(_COPIED[ctx.kind], ctx.max_tensor_bytes // 4)
-        copy = kernel_case(of["copy"], {"n": copied}, 0)
-        n = _MULTIPLIED[ctx.kind]
-        multiply = kernel_case(of["multiply"], {"n": n}, 2 * _MULTIPLICATIONS * n)
-        return Ceilings(
-            copy.bytes / _seconds(ctx, copy, effort),
-            multiply.operations / _seconds(ctx, multiply, effort),
-        )
+    kernels = load(SOURCE)
+    copied = min(_COPIED[ctx.kind], ctx.max_tensor_bytes // 4)
+    copy = kernel_case(kernels.copy, {"n": copied}, 0)
+    n = _MULTIPLIED[ctx.kind]
+    multiply = kernel_case(kernels.multiply, {"n": n}, 2 * _MULTIPLICATIONS * n)
+    return Ceilings(
+        copy.bytes / _seconds(ctx, copy, effort, ramp),
+        multiply.operations / _seconds(ctx, multiply, effort, ramp),
+    )
 
 
-def _seconds(ctx: Context, case: BenchCase, effort: SamplingLimits) -> float:
+def _seconds(
+    ctx: Context, case: BenchCase, effort: SamplingLimits, ramp: Ramp
+) -> float:
     try:
-        return measure(clock_of(ctx, case.prepare(ctx)), effort).median
+        return measure(clock_of(ctx, case.prepare(ctx)), effort, ramp).median
     finally:
         ctx.trim()

@@ -14,6 +14,12 @@ Launch: TypeAlias = Callable[[int], object]
 """A function that starts some work; its argument counts launches, to rotate the inputs."""
 Clock: TypeAlias = Callable[[int], float]
 """A function that makes so many launches in a row, and returns the seconds they take."""
+Ramp: TypeAlias = Callable[[], object]
+"""A function that raises the device's clock rate before it is timed: a `ClockRamp`."""
+
+
+def no_ramp() -> None:
+    """Leave the clock rate as it is."""
 
 
 @final
@@ -50,22 +56,24 @@ class Timing:
         return (self.high - self.low) / self.median
 
 
-def measure(clock: Clock, effort: SamplingLimits) -> Timing:
+def measure(clock: Clock, effort: SamplingLimits, ramp: Ramp = no_ramp) -> Timing:
     """Return the timing of a launch, from three samples or more.
 
     Launches that compile and warm up do not count.
     """
-    (timing,) = measure_in_turn([clock], effort)
+    (timing,) = measure_in_turn([clock], effort, ramp)
     return timing
 
 
-def measure_in_turn(clocks: Sequence[Clock], effort: SamplingLimits) -> list[Timing]:
+def measure_in_turn(
+    clocks: Sequence[Clock], effort: SamplingLimits, ramp: Ramp = no_ramp
+) -> list[Timing]:
     """Return the timings of several clocks, sampled in turn.
 
     So a drift of the machine, such as of its clock frequency, affects all of them alike.
     """
+    launches = [_fitting(clock, effort, ramp) for clock in clocks]
     begin = time.perf_counter()
-    launches = [_fitting(clock, effort) for clock in clocks]
     taken: list[list[float]] = [[] for _ in clocks]
     for number in range(effort.samples):
         spent = time.perf_counter() - begin
@@ -76,12 +84,10 @@ def measure_in_turn(clocks: Sequence[Clock], effort: SamplingLimits) -> list[Tim
     return [_timing(own, n) for own, n in zip(taken, launches, strict=True)]
 
 
-def warm_up(clock: Clock, effort: SamplingLimits) -> float:
-    """Compile and warm up; return the seconds of a launch at the end.
-
-    The clock frequency of a device that was idle is low, and rises under load.
-    """
+def warm_up(clock: Clock, effort: SamplingLimits, ramp: Ramp = no_ramp) -> float:
+    """Compile, raise the clock rate and warm up; return the seconds of a launch at the end."""
     clock(1)
+    ramp()
     each, count = clock(1), 1
     spent = each
     while spent < effort.warm_up:
@@ -91,9 +97,9 @@ def warm_up(clock: Clock, effort: SamplingLimits) -> float:
     return max(each, 1e-9)
 
 
-def _fitting(clock: Clock, effort: SamplingLimits) -> int:
+def _fitting(clock: Clock, effort: SamplingLimits, ramp: Ramp) -> int:
     """Warm up; return the number of launches of a sample that fits the limits."""
-    each = warm_up(clock, effort)
+    each = warm_up(clock, effort, ramp)
     return max(1, min(effort.launches, int(effort.seconds / effort.samples / each)))
 
 

@@ -12,11 +12,13 @@ from kerngen.bench.case import BenchCase
 from kerngen.bench.measure import (
     Clock,
     Clocks,
+    Ramp,
     SamplingLimits,
     Timing,
     WallClock,
     clocks_of,
     measure_in_turn,
+    no_ramp,
 )
 from kerngen.bench.peers import Peer
 from kerngen.runtime import Context, Error
@@ -133,6 +135,7 @@ def run(
     contestants: Mapping[str, Contestant],
     effort: SamplingLimits,
     budget: Budget,
+    ramp: Ramp = no_ramp,
 ) -> Iterator[CaseResult]:
     """Yield the result of each case when it is done."""
     for number, case in enumerate(cases):
@@ -143,7 +146,7 @@ def run(
                 found |= dict.fromkeys(group, used_up)
                 continue
             after = (len(cases) - number) * len(contestants) - len(found)
-            found |= _together(group, case, budget.effort(effort, after))
+            found |= _together(group, case, budget.effort(effort, after), ramp)
         timed = {n: each for n, each in found.items() if not isinstance(each, str)}
         timings = {name: timing for name, (timing, _) in timed.items()}
         notes = {n: each for n, each in found.items() if isinstance(each, str)}
@@ -159,7 +162,7 @@ def _groups(contestants: Mapping[str, Contestant]) -> list[dict[str, Contest]]:
 
 
 def _together(
-    group: Mapping[str, Contest], case: BenchCase, effort: SamplingLimits
+    group: Mapping[str, Contest], case: BenchCase, effort: SamplingLimits, ramp: Ramp
 ) -> dict[str, Measured | str]:
     """Return timings, or why there are none; if a group fails, time each member alone.
 
@@ -167,19 +170,21 @@ def _together(
     no memory beside the others may still run.
     """
     try:
-        return _measured(group, case, effort)
+        return _measured(group, case, effort, ramp)
     except (Error, PeerError, MemoryError) as error:
         why = str(error) or type(error).__name__
     # Outside of the `except`: in it, the error's traceback keeps the memory that was taken.
     found: dict[str, Measured | str] = {}
     for name, contest in group.items():
         alone = {name: contest}
-        found |= {name: why} if len(group) == 1 else _together(alone, case, effort)
+        found |= (
+            {name: why} if len(group) == 1 else _together(alone, case, effort, ramp)
+        )
     return found
 
 
 def _measured(
-    group: Mapping[str, Contest], case: BenchCase, effort: SamplingLimits
+    group: Mapping[str, Contest], case: BenchCase, effort: SamplingLimits, ramp: Ramp
 ) -> dict[str, Measured | str]:
     found: dict[str, Measured | str] = {}
     with ExitStack() as stack:
@@ -191,16 +196,19 @@ def _measured(
             else:
                 clocks[name] = clock
             del clock  # `clocks` alone refers to it, and is cleared below
-        timings = measure_in_turn([*clocks.values()], effort)
+        timings = measure_in_turn([*clocks.values()], effort, ramp)
         timed = dict(zip(clocks, timings, strict=True))
-        walls = _by_the_wall(clocks, timed, effort)
+        walls = _by_the_wall(clocks, timed, effort, ramp)
         found |= {name: (timed[name], walls.get(name)) for name in timed}
         clocks.clear()
     return found
 
 
 def _by_the_wall(
-    clocks: Mapping[str, Clock], timed: Mapping[str, Timing], effort: SamplingLimits
+    clocks: Mapping[str, Clock],
+    timed: Mapping[str, Timing],
+    effort: SamplingLimits,
+    ramp: Ramp,
 ) -> dict[str, Walls]:
     """Return the times by the host's clock, from fewer samples.
 
@@ -212,8 +220,8 @@ def _by_the_wall(
         effort, samples=min(effort.samples, _SAMPLES), seconds=effort.seconds / 4
     )
     long = SamplingLimits(samples=3, launches=_MOST_IN_LOOP, seconds=3 * _LOOP_SECONDS)
-    loops = measure_in_turn([each.loop for each in both.values()], long)
-    reads = measure_in_turn([each.read for each in both.values()], less)
+    loops = measure_in_turn([each.loop for each in both.values()], long, ramp)
+    reads = measure_in_turn([each.read for each in both.values()], less, ramp)
     found = dict(zip(both, map(Walls, loops, reads), strict=True))
     own = (n for n, each in clocks.items() if isinstance(each, WallClock))
     return found | {name: Walls(timed[name], timed[name]) for name in own}

@@ -10,8 +10,9 @@ from typing import Literal, final
 import kerngen.runtime as gpu
 from kerngen.bench.case import BenchCase
 from kerngen.bench.ceilings import Ceilings, find_ceilings
-from kerngen.bench.measure import SamplingLimits
+from kerngen.bench.measure import Ramp, SamplingLimits
 from kerngen.bench.peers import PEERS, asked_for, find_peers
+from kerngen.bench.ramp import ramp_of
 from kerngen.bench.record import ResultData, RunData, head, result_data
 from kerngen.bench.run import Budget, Contestant, on_context, on_peer, run
 from kerngen.runtime import Context
@@ -27,10 +28,11 @@ class Session:
     budget: Budget
     ceilings: Ceilings
     found: RunData
+    ramp: Ramp
 
     def results(self, cases: Sequence[BenchCase]) -> Iterator[ResultData]:
         """Yield the result of each case when it is done, and record it."""
-        for result in run(cases, self.contestants, self.effort, self.budget):
+        for result in run(cases, self.contestants, self.effort, self.budget, self.ramp):
             data = result_data(result, self.ceilings)
             self.found["results"].append(data)
             yield data
@@ -55,9 +57,10 @@ def begin(
         **{name: on_context(each) for name, each in contexts.items()},
         **{peer.name: on_peer(peer) for peer in present},
     }
-    ceilings = find_ceilings(ctx, effort)
+    ramp = ramp_of(ctx)
+    ceilings = find_ceilings(ctx, effort, ramp)
     found = head(ctx, effort, contestants, present, absent, ceilings)
-    return Session(contestants, effort, budget, ceilings, found)
+    return Session(contestants, effort, budget, ceilings, found, ramp)
 
 
 def open_contexts(

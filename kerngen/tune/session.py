@@ -11,6 +11,7 @@ from typing import Final, TypeAlias, final
 
 from kerngen.bench.arguments import Sizes, own_sizes
 from kerngen.bench.measure import SamplingLimits
+from kerngen.bench.ramp import ramp_of
 from kerngen.ir.strategies import OPTIONS
 from kerngen.runtime import Context, ShapeError
 from kerngen.tune.candidates import TuneCandidate
@@ -83,13 +84,14 @@ def tune(
     left = len(stages) * len(shapes)
     found: list[Found] = []
     covered: set[str] = set()
+    ramp = ramp_of(ctx)
     for sizes in shapes:
         so_far = subject
         for stage in stages:
             share = max(end - time.monotonic(), 0.0) / left
             left -= 1
             with ExitStack() as stack:
-                trials = Trials(ctx, so_far, stage, stack)
+                trials = Trials(ctx, so_far, stage, stack, ramp)
                 try:
                     one = _tune_one(trials, sizes, share, watch)
                 except InterruptError as interrupted:

@@ -11,10 +11,12 @@ from typing import Any, Final, TypeAlias, final
 from kerngen.bench.arguments import Sizes, all_lengths, scalars, sets, tensor_bytes
 from kerngen.bench.measure import (
     Clock,
+    Ramp,
     SamplingLimits,
     clock_of,
     measure,
     measure_in_turn,
+    no_ramp,
     warm_up,
 )
 from kerngen.compiler import CompiledModule, Compiler
@@ -126,6 +128,7 @@ class Trials:
     subject: TunedKernel
     stage: str
     stack: ExitStack
+    ramp: Ramp = no_ramp
     _versions: dict[TuneCandidate | None, Version | str] = field(default_factory=dict)
     _stacks: dict[TuneCandidate | None, ExitStack] = field(default_factory=dict)
     _expected: dict[
@@ -172,7 +175,7 @@ class Trials:
             # Checked before it is timed: a fast schedule with wrong results must not win.
             clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
             effort = SamplingLimits(samples=5, launches=50, seconds=0.05)
-            first = warm_up(clock, effort)
+            first = warm_up(clock, effort, self.ramp)
             # It takes twice the best time at the end of its warm-up: it can't win.
             if first > 2 * best:
                 return Outcome(TrialVerdict.TIMED, first)
@@ -191,7 +194,7 @@ class Trials:
     ) -> list[float]:
         """Return more precise times of candidates, sampled in turn."""
         clocks = [self.clock(each, sizes, inputs) for each in candidates]
-        return [timing.median for timing in measure_in_turn(clocks, effort)]
+        return [timing.median for timing in measure_in_turn(clocks, effort, self.ramp)]
 
     def clock(
         self, candidate: TuneCandidate | None, sizes: Sizes, inputs: Inputs

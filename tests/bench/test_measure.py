@@ -18,8 +18,10 @@ from kerngen.bench.measure import (
     clock_of,
     measure,
     measure_in_turn,
+    no_ramp,
 )
 from kerngen.bench.peers import find_peers
+from kerngen.bench.ramp import ClockRamp, load_clock, ramp_of
 from kerngen.bench.run import Budget, Contestant, on_context, on_peer, run
 from kerngen.runtime import Context, OutOfMemoryError, f32
 from kerngen_kernels import elementwise
@@ -61,6 +63,59 @@ def test_launches_that_warm_up_come_first_and_do_not_count() -> None:
     clock = Known(1e-3)
     measure(clock, SamplingLimits(samples=3, launches=4, seconds=1, warm_up=0.01))
     assert clock.asked == [1, 1, 2, 4, 4, 4, 4, 4]
+
+
+class Cold:
+    """A device whose load takes less at each run, down to `shortest`."""
+
+    def __init__(self, *seconds: float, shortest: float) -> None:
+        self.seconds, self.shortest, self.runs = [*seconds], shortest, 0
+
+    def __call__(self, launches: int) -> float:
+        del launches  # a run takes what it takes
+        self.runs += 1
+        return self.seconds.pop(0) if self.seconds else self.shortest
+
+
+def test_a_device_runs_until_its_clock_rate_is_as_high_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter(range(10**6))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock) / 100)
+    device = Cold(9.0, 3.0, shortest=1.0)
+    ramp = ClockRamp(device)
+    ramp()
+    assert 90 < device.runs <= 100, "how fast it can be takes a second to know"
+    device.seconds, device.runs = [8.0, 5.0, 1.06], 0
+    ramp()
+    assert device.runs == 4
+    device.seconds, device.runs = [1.04], 0
+    ramp()
+    assert device.runs == 1
+    device.shortest, device.runs = 2.0, 0
+    ramp()
+    assert 90 < device.runs <= 100, "it is slower now"
+    device.runs = 0
+    ramp()
+    assert device.runs == 1
+
+
+def test_the_clock_rate_rises_once_a_kernel_is_compiled() -> None:
+    order = list[str]()
+
+    def clock(launches: int) -> float:
+        order.append(f"{launches} launches")
+        return launches * 1e-3
+
+    effort = SamplingLimits(samples=3, launches=4, seconds=1, warm_up=0)
+    measure_in_turn([clock, clock], effort, lambda: order.append("ramp"))
+    first = ["1 launches", "ramp", "1 launches"]
+    assert order == [*first, *first, *["4 launches"] * 6]
+
+
+def test_the_load_runs_and_a_processor_needs_none(ctx: Context) -> None:
+    assert load_clock(ctx)(1) > 0
+    assert ramp_of(ctx) is no_ramp
 
 
 def test_three_samples_are_taken_whatever_it_costs() -> None:
