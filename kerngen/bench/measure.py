@@ -15,7 +15,7 @@ Launch: TypeAlias = Callable[[int], object]
 Clock: TypeAlias = Callable[[int], float]
 """A function that makes so many launches in a row, and returns the seconds they take."""
 Ramp: TypeAlias = Callable[[], object]
-"""A function that raises the device's clock rate before it is timed: a `ClockRamp`."""
+"""A function that raises the device's clock rate before it is timed: a `ClockRamp`, or `no_ramp`."""
 
 
 def no_ramp() -> None:
@@ -72,7 +72,10 @@ def measure_in_turn(
 
     So a drift of the machine, such as of its clock frequency, affects all of them alike.
     """
-    launches = [_fitting(clock, effort, ramp) for clock in clocks]
+    for clock in clocks:
+        clock(1)  # compiles
+    ramp()
+    launches = [_fitting(clock, effort) for clock in clocks]
     begin = time.perf_counter()
     taken: list[list[float]] = [[] for _ in clocks]
     for number in range(effort.samples):
@@ -84,10 +87,8 @@ def measure_in_turn(
     return [_timing(own, n) for own, n in zip(taken, launches, strict=True)]
 
 
-def warm_up(clock: Clock, effort: SamplingLimits, ramp: Ramp = no_ramp) -> float:
-    """Compile, raise the clock rate and warm up; return the seconds of a launch at the end."""
-    clock(1)
-    ramp()
+def warm_up(clock: Clock, effort: SamplingLimits) -> float:
+    """Run launches that do not count; return the seconds of one at the end."""
     each, count = clock(1), 1
     spent = each
     while spent < effort.warm_up:
@@ -97,9 +98,9 @@ def warm_up(clock: Clock, effort: SamplingLimits, ramp: Ramp = no_ramp) -> float
     return max(each, 1e-9)
 
 
-def _fitting(clock: Clock, effort: SamplingLimits, ramp: Ramp) -> int:
+def _fitting(clock: Clock, effort: SamplingLimits) -> int:
     """Warm up; return the number of launches of a sample that fits the limits."""
-    each = warm_up(clock, effort, ramp)
+    each = warm_up(clock, effort)
     return max(1, min(effort.launches, int(effort.seconds / effort.samples / each)))
 
 

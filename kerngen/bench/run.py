@@ -92,7 +92,7 @@ class Budget:
 
     def effort(self, wanted: SamplingLimits, measurements: int) -> SamplingLimits:
         """Return the limits of the next of `measurements` that are still to come."""
-        # Half, as `measure_in_turn` may take twice the seconds of its limits.
+        # Half, as the samples of `measure_in_turn` may take twice the seconds of its limits.
         share = self.left / max(measurements, 1) / 2
         return SamplingLimits(
             wanted.samples, wanted.launches, min(wanted.seconds, share)
@@ -196,6 +196,8 @@ def _measured(
             else:
                 clocks[name] = clock
             del clock  # `clocks` alone refers to it, and is cleared below
+        if all(isinstance(each, WallClock) for each in clocks.values()):
+            ramp = no_ramp  # they compute on the host, as NumPy does
         timings = measure_in_turn([*clocks.values()], effort, ramp)
         timed = dict(zip(clocks, timings, strict=True))
         walls = _by_the_wall(clocks, timed, effort, ramp)

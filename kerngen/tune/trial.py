@@ -175,7 +175,9 @@ class Trials:
             # Checked before it is timed: a fast schedule with wrong results must not win.
             clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
             effort = SamplingLimits(samples=5, launches=50, seconds=0.05)
-            first = warm_up(clock, effort, self.ramp)
+            clock(1)  # compiles
+            self.ramp()
+            first = warm_up(clock, effort)
             # It takes twice the best time at the end of its warm-up: it can't win.
             if first > 2 * best:
                 return Outcome(TrialVerdict.TIMED, first)

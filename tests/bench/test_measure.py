@@ -12,6 +12,7 @@ from kerngen.bench.case import BenchCase
 from kerngen.bench.choose import named
 from kerngen.bench.measure import (
     Clock,
+    Clocks,
     Launch,
     SamplingLimits,
     WallClock,
@@ -65,42 +66,66 @@ def test_launches_that_warm_up_come_first_and_do_not_count() -> None:
     assert clock.asked == [1, 1, 2, 4, 4, 4, 4, 4]
 
 
-class Cold:
-    """A device whose load takes less at each run, down to `shortest`."""
+class Device:
+    """A device whose load gets faster while it runs, by the seconds of a launch on end.
 
-    def __init__(self, *seconds: float, shortest: float) -> None:
-        self.seconds, self.shortest, self.runs = [*seconds], shortest, 0
+    A launch takes the time of a made-up clock, which `wait` advances.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.runs, self.seconds = 0.0, 0, list[float]()
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
 
     def __call__(self, launches: int) -> float:
-        del launches  # a run takes what it takes
+        seconds = self.seconds.pop(0) if len(self.seconds) > 1 else self.seconds[0]
+        self.now += launches * seconds
         self.runs += 1
-        return self.seconds.pop(0) if self.seconds else self.shortest
+        return launches * seconds
+
+    def ramp(self, ramp: ClockRamp, *seconds: float, after: float) -> int:
+        """Return how often the load runs until the ramp is over."""
+        self.now += after
+        self.seconds, self.runs = [*seconds], 0
+        ramp()
+        return self.runs
 
 
 def test_a_device_runs_until_its_clock_rate_is_as_high_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clock = iter(range(10**6))
-    monkeypatch.setattr("time.monotonic", lambda: next(clock) / 100)
-    device = Cold(9.0, 3.0, shortest=1.0)
+    device = Device(monkeypatch)
     ramp = ClockRamp(device)
-    ramp()
-    assert 90 < device.runs <= 100, "how fast it can be takes a second to know"
-    device.seconds, device.runs = [8.0, 5.0, 1.06], 0
-    ramp()
-    assert device.runs == 4
-    device.seconds, device.runs = [1.04], 0
-    ramp()
-    assert device.runs == 1
-    device.shortest, device.runs = 2.0, 0
-    ramp()
-    assert 90 < device.runs <= 100, "it is slower now"
-    device.runs = 0
-    ramp()
-    assert device.runs == 1
+    slow, full = 5e-3, 1e-3
+    first = device.ramp(ramp, *[slow] * 60, full, after=0)
+    assert first == pytest.approx(60 + 0.4 / full, abs=5), "patience shows the highest"
+    assert device.ramp(ramp, *[slow] * 50, full, after=2) == 51
+    assert device.ramp(ramp, 1.04 * full, after=2) == 1
+    assert device.ramp(ramp, 2 * full, after=2) == pytest.approx(0.4 / 2e-3, abs=2)
+    assert (
+        device.ramp(ramp, 2 * full, after=0.1) == 1
+    ), "it is hot, and was a moment ago"
+    assert device.ramp(ramp, *[slow] * 50, full, after=2) == 51, "the highest is known"
 
 
-def test_the_clock_rate_rises_once_a_kernel_is_compiled() -> None:
+def test_a_slow_devices_load_is_launched_as_often_as_takes_some_milliseconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[int]()
+    for each, launches in ((0.1, 1), (1e-3, 5), (1e-6, 16)):
+        device = Device(monkeypatch)
+        device.seconds = [each]
+
+        def clock(count: int, device: Device = device) -> float:
+            asked.append(count)
+            return device(count)
+
+        ClockRamp(clock)()
+        assert asked[:2] == [1, 1]
+        assert {*asked[2:]} == {launches}
+        asked.clear()
+
+
+def test_the_clock_rate_rises_once_all_kernels_are_compiled() -> None:
     order = list[str]()
 
     def clock(launches: int) -> float:
@@ -109,8 +134,30 @@ def test_the_clock_rate_rises_once_a_kernel_is_compiled() -> None:
 
     effort = SamplingLimits(samples=3, launches=4, seconds=1, warm_up=0)
     measure_in_turn([clock, clock], effort, lambda: order.append("ramp"))
-    first = ["1 launches", "ramp", "1 launches"]
-    assert order == [*first, *first, *["4 launches"] * 6]
+    compiled = ["1 launches"] * 2
+    assert order == [*compiled, "ramp", *compiled, *["4 launches"] * 6]
+
+
+def test_what_computes_on_the_host_needs_no_device() -> None:
+    (case,) = named("add", ({"n": 64},), "software")
+
+    @contextmanager
+    def on_host(case: BenchCase) -> Generator[Clock]:
+        yield WallClock(lambda turn: (case, turn), lambda: None)
+
+    @contextmanager
+    def on_device(case: BenchCase) -> Generator[Clock]:
+        del case
+        yield Clocks(*(Known(1e-3) for _ in range(3)))
+
+    ramps = list[str]()
+    contestants = {"host": Contestant(on_host), "device": Contestant(on_device)}
+    effort = SamplingLimits(samples=1, seconds=0)
+    run_of = run(
+        [case], contestants, effort, Budget(60), lambda: ramps.append("device")
+    )
+    assert next(run_of).timings.keys() == contestants.keys()
+    assert len(ramps) == 3, "before each of the clocks of the device"
 
 
 def test_the_load_runs_and_a_processor_needs_none(ctx: Context) -> None:
@@ -251,7 +298,7 @@ def test_contexts_are_timed_in_turn_and_fail_alone() -> None:
     several = {"one": contestant("one", 1000), "two": contestant("two", 1000)}
     effort = SamplingLimits(samples=2, launches=1)
     (result,) = run([case], several, effort, Budget(60))
-    assert order == ["one", "one", "two", "two", *["one", "two"] * 2]
+    assert order == ["one", "two"] * 4
     assert result.timings.keys() == several.keys()
     order.clear()
     several["two"] = contestant("two", 3)

@@ -15,10 +15,12 @@ from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import kerngen.runtime as gpu
 from kerngen.bench.case import BenchCase
 from kerngen.bench.choose import suite
 from kerngen.bench.measure import SamplingLimits
 from kerngen.bench.peers import find_peers
+from kerngen.bench.ramp import ramp_of
 from kerngen.bench.record import RunData, keep, timings_data
 from kerngen.bench.run import Budget, on_peer, run
 from kerngen.bench.session import begin, open_contexts
@@ -75,8 +77,8 @@ def measure(
 ) -> None:
     """Run the suite and the ablations; keep what is found in a file.
 
-    With names in `only`, their cases alone are run again, and the file keeps the rest.  Other
-    libraries take part beside a GPU: a processor that runs shaders has other work.
+    With names in `only`, their cases alone are run again, and the file keeps the rest.  Beside a
+    GPU the usual peers take part, and NumPy where the processor runs the shaders.
     """
     earlier = read(file) if only else None
     ends = [Budget(budget.seconds * share, budget.begin) for share in SHARES]
@@ -87,7 +89,7 @@ def measure(
             stack.enter_context(ctx)
         kind = next(iter(contexts.values())).kind
         cases = chosen([*suite(kind, quick=quick)], only)
-        peers = None if kind == "gpu" else ()
+        peers = None if kind == "gpu" else ("numpy",)
         session = begin(contexts, peers, budget if only else ends[0], quick=quick)
         data: PerformanceData = {"run": session.found, "ablations": kept}
         for result in session.results(cases):
@@ -129,7 +131,11 @@ def add_tinygrad(found: RunData, cases: Sequence[BenchCase], budget: Budget) -> 
         found["versions"][peer.name] = peer.version
         effort = SamplingLimits(samples=5, launches=10, seconds=0.5)
         few = [c for c in cases if (c.name, (*c.sizes.values(),)) in TINYGRAD]
-        for result in run(few, {peer.name: on_peer(peer)}, effort, budget):
+        with gpu.open() as ctx:
+            results = [
+                *run(few, {peer.name: on_peer(peer)}, effort, budget, ramp_of(ctx))
+            ]
+        for result in results:
             case = result.case
             for kept in found["results"]:
                 if (kept["name"], kept["sizes"]) == (case.name, dict(case.sizes)):

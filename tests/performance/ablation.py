@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Final, TypedDict, final
 
 from kerngen.bench.arguments import Sizes
-from kerngen.bench.measure import Clock, SamplingLimits, Timing, measure_in_turn
+from kerngen.bench.measure import (
+    Clock,
+    Ramp,
+    SamplingLimits,
+    Timing,
+    measure_in_turn,
+)
+from kerngen.bench.ramp import ramp_of
 from kerngen.bench.run import Budget
 from kerngen.bench.session import open_contexts
 from kerngen.cli.project import select
@@ -71,7 +78,6 @@ _PRODUCT: Final[Mapping[str, Change]] = {
     "rows padded": {"pad": (1,)},
     "two buffers": {"buffers": (2,)},
     "lanes 4 x 8": {"lanes": (4, 8)},
-    "lanes 2 x 16": {"lanes": (2, 16)},
     "the generic schedule": "generic",
 }
 
@@ -105,7 +111,6 @@ ABLATIONS: Final = (
         {
             "no subgroups": {"subgroups": (0,)},
             "unrolled by 4": {"unroll": (4,)},
-            "4 parts of k": {"split": (4,)},
             "a tree of many lanes": "reduce",
             "the generic schedule": "generic",
         },
@@ -143,6 +148,7 @@ def ablate(budget: Budget) -> Iterator[AblationData]:
         contexts, _ = open_contexts("both")
         for ctx in contexts.values():
             stack.enter_context(ctx)
+        ramp = ramp_of(next(iter(contexts.values())))
         for each in ABLATIONS:
             if budget.left <= 0:
                 return
@@ -150,7 +156,7 @@ def ablate(budget: Budget) -> Iterator[AblationData]:
             notes: dict[str, str] = {}
             sizes = each.sizes if _is_gpu(contexts) else each.small
             try:
-                _ablate(contexts, each, sizes, rows, notes)
+                _ablate(contexts, each, sizes, rows, notes, ramp)
             except Error as error:
                 notes["the rest"] = str(error)
             name = each.path.rpartition(".")[2]
@@ -167,6 +173,7 @@ def _ablate(
     sizes: Sizes,
     rows: list[RowData],
     notes: dict[str, str],
+    ramp: Ramp,
 ) -> None:
     """Add a row for each version, timed in turn, or a note why there is none."""
     with ExitStack() as stack:
@@ -187,7 +194,7 @@ def _ablate(
             elif clock is not None:
                 timed.append((what, candidate, clock))
         effort = SamplingLimits(samples=11, seconds=0.15 if first.is_gpu else 0.2)
-        timings = measure_in_turn([clock for _, _, clock in timed], effort)
+        timings = measure_in_turn([clock for _, _, clock in timed], effort, ramp)
         for (what, candidate, _), timing in zip(timed, timings, strict=True):
             rows.append(_row(what, candidate, timing))
     for each in contexts.values():

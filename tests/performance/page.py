@@ -11,8 +11,7 @@ from typing import Final, TypedDict, cast
 from kerngen.bench.record import ResultData, RunData
 from kerngen.bench.table import OURS, WALL_ROWS, notes_of, wall_times
 from kerngen.bench.words import duration, heading, of_ceiling, rate, sizes
-from kerngen.ir.strategies import REPLACED
-from tests.performance.ablation import AblationData, RowData
+from tests.performance.ablation import AblationData
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 RESULTS: Final = DOCS / "performance"
@@ -42,7 +41,7 @@ WIDE: Final = 0.2
 
 
 ON_SOFTWARE: Final = """\
-Here the processor runs the shaders, together with other programs. The figures only show which techniques help on every adapter. Schedules are chosen for GPUs."""
+Here the processor runs the shaders, and NumPy, one after the other: the ratios are what a driver in software costs. Schedules are chosen for GPUs; the figures show which techniques help on every adapter."""
 
 
 class PerformanceData(TypedDict):
@@ -113,7 +112,7 @@ def _section(name: str, data: PerformanceData) -> Iterator[str]:
     yield f"\n![Roofline](performance/roofline-{name}.png)"
     if is_software(run):
         yield f"\n{ON_SOFTWARE}"
-    elif _peers(run):
+    if _peers(run):
         yield f"\n![Beside {_peers(run)[0]}](performance/ratios-{name}.png)"
     yield ""
     if any("date" in each for each in run["results"]):
@@ -214,8 +213,6 @@ def _ablations(found: Sequence[AblationData]) -> Iterator[str]:
     yield _cells(titles)
     yield _cells(["---", "---", "---", "---:", "---:", "---:", "---"])
     for each in found:
-        if any(map(_gone, each["rows"])):
-            continue
         shown = [each["kernel"], _at(each)]
         for row in each["rows"]:
             part = f"{each['rows'][0]['seconds'] / row['seconds']:.0%}"
@@ -231,24 +228,10 @@ def _left_out(found: Sequence[AblationData]) -> dict[str, list[str]]:
     """Return what could not be timed by the reasons, each once."""
     reasons: dict[str, list[str]] = {}
     for each in found:
-        for why in {gone: None for row in each["rows"] if (gone := _gone(row))}:
-            reasons.setdefault(why, []).append(f"{each['kernel']} ({_at(each)})")
         for what, why in each["notes"].items():
             where = f"{each['kernel']} ({_at(each)}) with \"{what}\""
             reasons.setdefault(why, []).append(where)
     return reasons
-
-
-def _gone(row: RowData) -> str:
-    """Say that a schedule has an option that is there no more; empty if it has none."""
-    strategy, *options = row["schedule"].split()
-    gone = (name for of, name in REPLACED if of == strategy)
-    for name in gone:
-        if any(option.startswith(f"{name}(") for option in options):
-            return (
-                f"They were measured with `{name}`, which `{strategy}` no longer has."
-            )
-    return ""
 
 
 def _at(ablation: AblationData) -> str:

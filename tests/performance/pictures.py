@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, log2
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,15 +13,14 @@ from kerngen.bench.plot import COLOURS, STYLE, draw_roofline
 from kerngen.bench.record import ResultData, RunData
 from kerngen.bench.table import OURS
 from kerngen.bench.words import sizes
-from tests.performance.page import RESULTS, PerformanceData, is_software
+from tests.performance.page import RESULTS, PerformanceData
 
 
 def draw_all(found: dict[str, PerformanceData]) -> None:
     """Draw all pictures anew."""
     for name, data in found.items():
         draw_roofline(data["run"], RESULTS / f"roofline-{name}.png")
-        if not is_software(data["run"]):
-            draw_ratios(data["run"], RESULTS / f"ratios-{name}.png")
+        draw_ratios(data["run"], RESULTS / f"ratios-{name}.png")
 
 
 def draw_ratios(run: RunData, file: Path) -> None:
@@ -56,9 +56,12 @@ def draw_ratios(run: RunData, file: Path) -> None:
                 ha="left" if ratio >= 1 else "right",
                 fontsize=7,
             )
-        axes.set_xticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
+        low, high = min(0.45, *ratios) * 0.8, max(2.2, *ratios) * 1.15
+        powers = range(ceil(log2(low)), ceil(log2(high)))
+        ticks = [f"{2**p}" if p >= 0 else f"1/{2**-p}" for p in powers]
+        axes.set_xticks([2.0**p for p in powers], ticks)
         axes.minorticks_off()
-        axes.set_xlim(min(0.45, *ratios) * 0.8, max(2.2, *ratios) * 1.15)
+        axes.set_xlim(low, high)
         axes.grid(visible=True, axis="x", color="#eceef1")
         axes.set_axisbelow(True)
         axes.set_title(f"times the speed of {peers[0]}", loc="left")

@@ -24,6 +24,7 @@ from kerngen.bench.arguments import Sizes
 from kerngen.bench.choose import named
 from kerngen.bench.measure import SamplingLimits, measure
 from kerngen.bench.peers import Peer, find_peers
+from kerngen.bench.ramp import ramp_of
 from kerngen.bench.record import keep
 from kerngen.bench.run import Budget
 from kerngen.bench.session import open_contexts
@@ -124,11 +125,12 @@ def find_regrets(
         stack.enter_context(ctx)
         if ctx.kind not in LONGEST:
             raise NoAdapter("There is no adapter: the reference has no tiles to time.")
+        ramp = ramp_of(ctx)
         peers, _ = find_peers(["torch"], ctx.kind) if ctx.kind == "gpu" else ([], {})
         for each in drawn:
             rng = random.Random(f"{seed} {each.path}")
             subject = subject_of(each.path)
-            trials = Trials(ctx, subject, tunable_stages(subject)[0], stack)
+            trials = Trials(ctx, subject, tunable_stages(subject)[0], stack, ramp)
             for _ in range(count):
                 if budget.left <= 0:
                     return
@@ -149,7 +151,7 @@ def _timed(
     torch = None
     for peer in peers:
         with peer.clock(case) as clock:
-            torch = clock and measure(clock, effort).median
+            torch = clock and measure(clock, effort, trials.ramp).median
     labels = (candidate.text for candidate in fitting)
     return {
         "kernel": drawn.path,
