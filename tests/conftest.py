@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import kerngen.runtime as gpu
-from kerngen.runtime.device import shaders
+from kerngen.runtime.device import backend, shaders
 from tests.budget import NIGHT, is_night, name_night
 from tests.costs import Costs
 from tests.surroundings import settle
@@ -27,8 +27,10 @@ hide_triton()
 os.environ.setdefault("GALLIVM_PERF", "nopt")
 os.environ.setdefault("LP_NATIVE_VECTOR_WIDTH", "128")
 
-# A pipeline of Mesa's has up to 3 MB: with 4,096 of them, a worker of a night grows to 9 GB.
-setattr(shaders, "_PIPELINES", 512)  # noqa: B010 - mypy and pyright hold it to be final
+# A pipeline of Mesa's has up to 3 MB, and plans keep theirs: with 4,096 of them, a worker of a
+# night grew to 16 GB.
+for module, limit in ((shaders, "_PIPELINES"), (backend, "_PLANS")):
+    setattr(module, limit, 512)
 
 # A test says what is right; how long it takes is for benchmarks.
 for profile, budget in (("default", 40), ("nightly", 1000)):

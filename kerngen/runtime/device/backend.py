@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from kerngen.runtime.context import Context
 
 
+_PLANS = 4096
+"""The most calls that a context keeps the plan of, with the shaders that they run."""
+
 _POLLING: Mapping[Kind, Polling] = {
     "gpu": Polling(400e-6, share=1 / 64),
     "software": Polling(50e-6, share=1 / 16),
@@ -135,7 +138,7 @@ class GpuBackend:
         self._bound = BoundPipelines(
             device, capabilities, self._shaders, self._memory, counters
         )
-        self._plans: Cache[PlanKey, CallPlan] = Cache("plans", 4096)
+        self._plans: Cache[PlanKey, CallPlan] = Cache("plans", _PLANS)
         self._recorded = self._make_launcher(
             self._bind_groups, arena, self._recorder, self._transfers
         )
