@@ -72,9 +72,7 @@ def measure_in_turn(
 
     So a drift of the machine, such as of its clock frequency, affects all of them alike.
     """
-    for clock in clocks:
-        clock(1)  # compiles
-    ramp()
+    make_ready(clocks, ramp)
     launches = [_fitting(clock, effort) for clock in clocks]
     begin = time.perf_counter()
     taken: list[list[float]] = [[] for _ in clocks]
@@ -85,6 +83,13 @@ def measure_in_turn(
         for clock, count, own in zip(clocks, launches, taken, strict=True):
             own.append(clock(count) / count)
     return [_timing(own, n) for own, n in zip(taken, launches, strict=True)]
+
+
+def make_ready(clocks: Sequence[Clock], ramp: Ramp) -> None:
+    """Compile what clocks launch, and raise the clock rate that fell meanwhile."""
+    for clock in clocks:
+        clock(1)
+    ramp()
 
 
 def warm_up(clock: Clock, effort: SamplingLimits) -> float:

@@ -14,6 +14,7 @@ from kerngen.bench.measure import (
     Ramp,
     SamplingLimits,
     clock_of,
+    make_ready,
     measure,
     measure_in_turn,
     no_ramp,
@@ -175,8 +176,7 @@ class Trials:
             # Checked before it is timed: a fast schedule with wrong results must not win.
             clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
             effort = SamplingLimits(samples=5, launches=50, seconds=0.05)
-            clock(1)  # compiles
-            self.ramp()
+            make_ready([clock], self.ramp)
             first = warm_up(clock, effort)
             # It takes twice the best time at the end of its warm-up: it can't win.
             if first > 2 * best:

@@ -11,7 +11,8 @@ from typing import Final, TypedDict, cast
 from kerngen.bench.record import ResultData, RunData
 from kerngen.bench.table import OURS, WALL_ROWS, notes_of, wall_times
 from kerngen.bench.words import duration, heading, of_ceiling, rate, sizes
-from tests.performance.ablation import AblationData
+from kerngen.ir.strategies import REPLACED
+from tests.performance.ablation import AblationData, RowData
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 RESULTS: Final = DOCS / "performance"
@@ -213,6 +214,8 @@ def _ablations(found: Sequence[AblationData]) -> Iterator[str]:
     yield _cells(titles)
     yield _cells(["---", "---", "---", "---:", "---:", "---:", "---"])
     for each in found:
+        if any(map(_gone, each["rows"])):
+            continue
         shown = [each["kernel"], _at(each)]
         for row in each["rows"]:
             part = f"{each['rows'][0]['seconds'] / row['seconds']:.0%}"
@@ -228,10 +231,24 @@ def _left_out(found: Sequence[AblationData]) -> dict[str, list[str]]:
     """Return what could not be timed by the reasons, each once."""
     reasons: dict[str, list[str]] = {}
     for each in found:
+        for why in {gone: None for row in each["rows"] if (gone := _gone(row))}:
+            reasons.setdefault(why, []).append(f"{each['kernel']} ({_at(each)})")
         for what, why in each["notes"].items():
             where = f"{each['kernel']} ({_at(each)}) with \"{what}\""
             reasons.setdefault(why, []).append(where)
     return reasons
+
+
+def _gone(row: RowData) -> str:
+    """Say that a schedule has an option that is there no more; empty if it has none."""
+    strategy, *options = row["schedule"].split()
+    gone = (name for of, name in REPLACED if of == strategy)
+    for name in gone:
+        if any(option.startswith(f"{name}(") for option in options):
+            return (
+                f"They were measured with `{name}`, which `{strategy}` no longer has."
+            )
+    return ""
 
 
 def _at(ablation: AblationData) -> str:

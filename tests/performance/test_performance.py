@@ -64,6 +64,8 @@ def test_the_page_marks_what_tells_little() -> None:
     assert "|  |  | a tenth | 10 s | **30.0%** | 10% | `gemm` |" in text
     said = '\nLeft out: k (n=5) with "a", k (n=5) with "b". No such tiling.\n'
     assert said in text
+    row["schedule"] = "gemm tile(64, 64, 16) split(4)"
+    assert "Left out: k (n=5). They were measured with `split`" in page({name: data})
     slow = timing.copy()
     slow["median"] = 2.0
     walls: WallsData = {"loop": slow, "read": timing}
